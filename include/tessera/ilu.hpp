@@ -77,8 +77,8 @@ struct IluFactor {
 template <class T>
 class TESSERA_API Ilu final : public Preconditioner<T> {
   public:
-    /// On a GPU the host orders blocks and finds their lists, from the pattern of groups of rows;
-    /// the matrix is copied to it for a matching and with `drop` only. Blocks until the work is
+    /// On a GPU the host orders blocks that do not keep their order, and adds fill; the matrix is
+    /// copied to it for a matching and with `drop` only. Blocks until the work is
     /// complete. Throws InvalidArgument if the matrix is not square, its values are not finite, or
     /// options are out of range; OutOfMemory, before it allocates, if the factor does not fit.
     Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& options = {});

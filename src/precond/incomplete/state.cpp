@@ -30,13 +30,6 @@ void check_common_options(const char* who, const BlockLdltOptions& options) {
             who, ": method must be jacobi or level");
 }
 
-void check_levels(const BlockPattern& pattern, Index max_levels) {
-    const auto levels = Index(pattern.level_offsets.size()) - 1;
-    require_argument("preconditioner", max_levels == 0 || levels <= max_levels,
-                     "incomplete factors: they have ", levels,
-                     " levels, more than max_levels=", max_levels);
-}
-
 template <class T>
 Buffer<T> scaling_in(const Context& context, const Buffer<double>& scaling) {
     Buffer<T> clamped(context, scaling.size());
@@ -48,33 +41,44 @@ template <class T>
 NumericFactor<T> make_factor(const Context& context, const Grid& grid, const GroupPattern& pattern,
                              const CsrView<T>& matrix, bool symmetric,
                              const BlockLdltOptions& options, Index max_levels) {
-    const int threads = context.threads();
     const double block_bytes = double(options.block) * options.block * sizeof(T);
     const double square = double(options.block) * options.block;
     const double triangles = symmetric ? 1 : 2;
     const double max_values = options.max_growth * double(matrix.nonzeros) / triangles;
     const double max_blocks =
         std::min({2e9, 0.5 * double(context.free_memory()) / block_bytes, max_values / square});
-    GridByLevels arranged = arrange_by_levels(
-        grid,
-        add_fill(lower_blocks(grid, pattern, symmetric, threads), options.fill, Offset(max_blocks)),
-        threads);
-    check_levels(arranged.pattern, max_levels);
+    GridByLevels arranged =
+        arrange_by_levels(context, grid,
+                          add_fill(context, lower_blocks(context, grid, pattern, symmetric),
+                                   options.fill, Offset(max_blocks)),
+                          max_levels);
     const bool by_sweeps = options.method == BlockLdltStage::jacobi;
-    count_updates(arranged.pattern, threads);
+    count_updates(context, arranged.pattern);
     const int products = !symmetric ? 0 : by_sweeps ? 2 : 1;
-    const double operations = double(arranged.pattern.updates()) * square * options.block;
+    const double operations = double(arranged.pattern.updates) * square * options.block;
     if (operations > 100 * max_values) {
         throw OutOfMemory(
             concat("incomplete factors: the factorisation takes ", triangles * operations,
                    " multiplications, too many for a matrix with ", matrix.nonzeros, " entries"));
     }
-    return {
-        context,
-        SymbolicFactor(context, std::move(arranged.grid), std::move(arranged.pattern), matrix,
-                       symmetric, FactorArrays::of_factor(symmetric, by_sweeps ? 3 : 1, products)),
-        options.pivoting, by_sweeps};
+    return {context,
+            SymbolicFactor(context, std::move(arranged), matrix, symmetric,
+                           FactorArrays::of_factor(symmetric, by_sweeps ? 3 : 1, products)),
+            options.pivoting, by_sweeps};
 }
+
+namespace {
+
+/// The row that belongs to each column, in host memory; empty: that of its number.
+std::vector<Index> rows_of_columns(const Context& context, const Grid& grid) {
+    if (grid.row_slots.empty()) return {};
+    const std::vector<Index> slot_of_column = copy_to_host(context, grid.slot_of_column);
+    std::vector<Index> rows = copy_to_host(context, grid.row_slots), result;
+    for (const Index slot : slot_of_column) result.push_back(rows[std::size_t(slot)]);
+    return result;
+}
+
+}  // namespace
 
 /// Outer pivoting: block rows with small pivots are ordered after the others, those found in most
 /// rounds last, and the factor is computed again.
@@ -82,6 +86,9 @@ template <class T>
 void State<T>::delay_bad_rows(const Context& context, const Grid& grid, const CsrView<T>& matrix,
                               const GroupPattern& pattern) {
     const auto k = std::size_t(grid.k);
+    const std::vector<Index> first_slots = copy_to_host(context, grid.slots);
+    const std::vector<Index> first_slot_of = copy_to_host(context, grid.slot_of_column);
+    const std::vector<Index> row_of_column = rows_of_columns(context, grid);
     std::vector<int> found(std::size_t(grid.block_rows), 0);
     std::vector<Index> order(found.size());
     std::iota(order.begin(), order.end(), 0);
@@ -90,23 +97,24 @@ void State<T>::delay_bad_rows(const Context& context, const Grid& grid, const Cs
         compute_for_pivots(context, matrix, round + 1);
         const std::vector<Index> bad = factor.bad_block_rows(context, options.outer_threshold);
         if (bad.empty() || double(bad.size()) > max_delayed_share * grid.block_rows) return;
+        const std::vector<Index> current_slots = copy_to_host(context, factor.grid().slots);
         for (const Index block : bad) {
-            auto slot = factor.grid().slots.begin() + Offset(block) * grid.k;
+            auto slot = current_slots.begin() + Offset(block) * grid.k;
             while (*slot < 0) ++slot;
-            ++found[std::size_t(grid.slot_of_column[std::size_t(*slot)]) / k];
+            ++found[std::size_t(first_slot_of[std::size_t(*slot)]) / k];
         }
         std::ranges::stable_sort(order, {}, [&](Index block) { return found[std::size_t(block)]; });
         std::vector<Index> slots;
         for (const Index block : order) {
-            const auto first = grid.slots.begin() + Offset(block) * grid.k;
+            const auto first = first_slots.begin() + Offset(block) * grid.k;
             slots.insert(slots.end(), first, first + grid.k);
         }
         report.delayed += Index(bad.size());
         const bool symmetric = factor.symmetric();
         factor = {};
-        factor = make_factor<T>(context,
-                                make_grid(grid.k, grid.rows, std::move(slots), grid.row_of_column),
-                                pattern, matrix, symmetric, options);
+        factor = make_factor<T>(
+            context, make_grid(context, grid.k, grid.rows, std::move(slots), row_of_column),
+            pattern, matrix, symmetric, options);
     }
 }
 
@@ -115,7 +123,7 @@ void State<T>::describe_pattern() {
     report.block_rows = factor.grid().block_rows;
     report.levels = factor.levels();
     report.stored_blocks = factor.view().blocks + report.block_rows;
-    report.updates = factor.symbolic().updates;
+    report.updates = factor.symbolic().pattern.updates;
     report.bytes = factor.symbolic().bytes;
     const double square = double(options.block) * options.block;
     const double dense = double(factor.grid().rows) * factor.grid().rows;

@@ -11,11 +11,8 @@ Buffer<T> scaling_in(const Context& context, const Buffer<double>& scaling);
 /// Throws InvalidArgument, in the name of `who`, for numbers out of range that all have.
 void check_common_options(const char* who, const BlockLdltOptions& options);
 
-/// Throws InvalidArgument for more than `max_levels` levels, unless that is 0.
-void check_levels(const BlockPattern& pattern, Index max_levels);
-
 /// Symbolic factorisation of `matrix` with this pattern, and buffers for the numeric one. Throws
-/// OutOfMemory if the Context does not have the memory, and as check_levels.
+/// OutOfMemory if the Context does not have the memory, and as arrange_by_levels.
 template <class T>
 NumericFactor<T> make_factor(const Context& context, const Grid& grid, const GroupPattern& pattern,
                              const CsrView<T>& matrix, bool symmetric,

@@ -70,9 +70,24 @@ inline double largest(const Dense& a) {
     return size;
 }
 
+/// A grid in host memory.
+struct HostGrid {
+    Index k, rows, block_rows;
+    std::vector<Index> slots, row_slots, slot_of_column;
+
+    HostGrid(const Context& context, const incomplete::Grid& grid)
+        : k(grid.k),
+          rows(grid.rows),
+          block_rows(grid.block_rows),
+          slots(copy_to_host(context, grid.slots)),
+          row_slots(copy_to_host(context, grid.rows_in_slots())),
+          slot_of_column(copy_to_host(context, grid.slot_of_column)) {}
+    Index row(std::size_t slot) const { return row_slots[slot]; }
+};
+
 /// The matrix in the slots of a grid, with ones for padding.
 template <class T>
-Dense in_grid(const incomplete::Grid& grid, const CsrView<T>& matrix) {
+Dense in_grid(const HostGrid& grid, const CsrView<T>& matrix) {
     Dense a(grid.slots.size());
     for (std::size_t s = 0; s < grid.slots.size(); ++s) {
         const Index i = grid.row(s);
@@ -108,7 +123,7 @@ struct TakenApart {
 
 template <class T>
 TakenApart take_apart(const Context& context, const incomplete::NumericFactor<T>& factor) {
-    const auto k = std::size_t(factor.grid().k), n = factor.grid().slots.size();
+    const auto k = std::size_t(factor.grid().k), n = std::size_t(factor.grid().slots.size());
     TakenApart parts{identity(n), identity(n), Dense(n), Dense(n), Dense(n), identity(n)};
     const auto v = copy_to_host(context, factor.v(incomplete::lower));
     const auto u = copy_to_host(context, factor.v(incomplete::upper));
@@ -195,25 +210,31 @@ std::vector<T> solve(const Context& context, const incomplete::NumericFactor<T>&
     return copy_to_host(context, z);
 }
 
-/// A factor of `matrix` (in host memory) in a grid, loaded, its threshold set. `pattern_of`: a
-/// matrix with the pattern of its union with its transpose, rows as in the grid.
+/// The blocks of a factor of a matrix (both in the memory of `context`) with fill, by levels.
+template <class T>
+incomplete::GridByLevels arrange(const Context& context, const incomplete::Grid& grid,
+                                 const CsrView<T>& placed, bool symmetric, int fill) {
+    const auto lower = [&] {
+        return incomplete::lower_blocks(context, grid,
+                                        incomplete::group_pattern(context, placed, 1), symmetric);
+    };
+    return incomplete::arrange_by_levels(
+        context, grid, incomplete::add_fill(context, lower(), fill, Offset(1) << 30));
+}
+
+/// A factor of `matrix` (in host memory) in a grid, loaded, its threshold set.
 template <class T>
 incomplete::NumericFactor<T> make_factor(const Context& context, const CsrView<T>& matrix,
                                          const incomplete::Grid& grid, bool symmetric, int fill,
                                          BlockLdltStage method, double epsilon,
                                          batched::Pivoting pivoting) {
-    auto levels = incomplete::arrange_by_levels(
-        grid,
-        incomplete::add_fill(incomplete::lower_blocks(
-                                 grid, incomplete::group_pattern(host(2), matrix, 1), symmetric, 2),
-                             fill, Offset(1) << 30),
-        2);
     const bool by_sweeps = method == BlockLdltStage::jacobi;
     const auto placed = copy_to(context, matrix);
     incomplete::NumericFactor<T> factor(
         context,
         incomplete::SymbolicFactor(
-            context, std::move(levels.grid), std::move(levels.pattern), placed.view(), symmetric,
+            context, arrange(context, grid, placed.view(), symmetric, fill), placed.view(),
+            symmetric,
             incomplete::FactorArrays::of_factor(symmetric, by_sweeps ? 3 : 1, by_sweeps ? 2 : 1)),
         pivoting, by_sweeps);
     load(context, factor, matrix);
@@ -227,7 +248,7 @@ incomplete::NumericFactor<T> make_factor(const Context& context, const CsrView<T
                                          std::vector<Index> slots, int fill, BlockLdltStage method,
                                          double epsilon,
                                          batched::Pivoting pivoting = batched::Pivoting::full) {
-    const auto grid = incomplete::make_grid(k, matrix.rows, std::move(slots));
+    const auto grid = incomplete::make_grid(context, k, matrix.rows, std::move(slots));
     return make_factor(context, matrix, grid, true, fill, method, epsilon, pivoting);
 }
 

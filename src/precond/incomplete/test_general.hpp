@@ -53,10 +53,10 @@ incomplete::NumericFactor<T> make_factor(const Context& context, const General<T
                                          std::vector<Index> slots, int fill, BlockLdltStage method,
                                          double epsilon,
                                          batched::Pivoting pivoting = batched::Pivoting::full) {
-    return make_factor(
-        context, general.matrix.view(),
-        incomplete::make_grid(k, general.matrix.rows(), std::move(slots), general.row_of_column),
-        false, fill, method, epsilon, pivoting);
+    return make_factor(context, general.matrix.view(),
+                       incomplete::make_grid(context, k, general.matrix.rows(), std::move(slots),
+                                             general.row_of_column),
+                       false, fill, method, epsilon, pivoting);
 }
 
 }  // namespace tessera::test

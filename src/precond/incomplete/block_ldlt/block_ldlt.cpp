@@ -56,7 +56,7 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     const Phase phase(context, "setup", 0, PhaseStep::setup);
     const double start = now();
     const bool symmetric_pattern = check_symmetry(context, matrix, "block_ldlt");
-    // Matching, ordering and symbolic factorisation run on the host.
+    // Matching and ordering run on the host.
     const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
     const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
     const CsrView<T> host_matrix = context.on_gpu() ? copied.view() : matrix;
@@ -75,10 +75,10 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     report.ordering =
         options.ordering.value_or(options.fill == 0 ? OrderingMethod::rcm : OrderingMethod::amd);
     const auto grid = incomplete::make_grid(
-        options.block, matrix.rows,
+        context, options.block, matrix.rows,
         order_blocks<T>(host, to_order, matching.partner, options.block, report.ordering));
     report.padding = Index(grid.slots.size()) - grid.rows;
-    const incomplete::GroupPattern pattern = incomplete::group_pattern(host, host_matrix, 1);
+    const incomplete::GroupPattern pattern = incomplete::group_pattern(context, matrix, 1);
 
     state_ = std::unique_ptr<State>(
         new State{{options,
@@ -138,13 +138,11 @@ template <class T>
 BlockLdltFactor<T> BlockLdlt<T>::factor(const Context& context) const {
     if (state_->stage == BlockLdltStage::none) return {};
     const auto& factor = state_->factor;
-    const auto& symbolic = factor.symbolic();
-    return {factor.grid().slots,
-            copy_to_host(context, state_->row_scale),
-            copy_to_host(context, symbolic.rows),
-            copy_to_host(context, symbolic.columns),
-            copy_to_host(context, factor.v()),
-            incomplete::diagonal_blocks(context, factor)};
+    const incomplete::BlockPattern& pattern = factor.symbolic().pattern;
+    return {
+        copy_to_host(context, factor.grid().slots), copy_to_host(context, state_->row_scale),
+        copy_to_host(context, pattern.rows),        copy_to_host(context, pattern.columns),
+        copy_to_host(context, factor.v()),          incomplete::diagonal_blocks(context, factor)};
 }
 
 template class BlockLdlt<float>;

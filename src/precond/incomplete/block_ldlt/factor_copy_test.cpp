@@ -19,8 +19,10 @@ std::pair<Dense, Dense> difference(const CsrMatrix<T>& matrix, const BlockLdltFa
         const std::size_t first = e / (k * k) * k;
         diagonal(first + e % k, first + e / k % k) = double(factor.f[e]);
     }
-    Dense a =
-        in_grid(incomplete::make_grid(Index(k), matrix.rows(), factor.row_of_slot), matrix.view());
+    const Context cpu = host();
+    const HostGrid grid(cpu,
+                        incomplete::make_grid(cpu, Index(k), matrix.rows(), factor.row_of_slot));
+    Dense a = in_grid(grid, matrix.view());
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < n; ++j) {
             const Index row = factor.row_of_slot[i], column = factor.row_of_slot[j];

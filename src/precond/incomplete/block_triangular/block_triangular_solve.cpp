@@ -71,7 +71,8 @@ Index rows_of_groups(const BlockPartition& blocks) {
 }
 
 /// The blocks in slots, each padded to as many rows as all have.
-incomplete::Grid padded_blocks(std::span<const Index> offsets, Index rows, Index largest) {
+incomplete::Grid padded_blocks(const Context& context, std::span<const Index> offsets, Index rows,
+                               Index largest) {
     const Index k = incomplete::size_of_blocks(largest);
     std::vector<Index> slots;
     slots.reserve((offsets.size() - 1) * std::size_t(k));
@@ -79,7 +80,7 @@ incomplete::Grid padded_blocks(std::span<const Index> offsets, Index rows, Index
         for (Index i = offsets[block]; i < offsets[block + 1]; ++i) slots.push_back(i);
         slots.resize((block + 1) * std::size_t(k), -1);
     }
-    return incomplete::make_grid(k, rows, std::move(slots));
+    return incomplete::make_grid(context, k, rows, std::move(slots));
 }
 
 }  // namespace
@@ -155,16 +156,16 @@ BlockTriangularSolve<T>::State::State(const Context& context, const CsrView<T>& 
       largest(partition.largest),
       offsets(copy_to_host(context, partition.block_offsets)) {
     check_pattern(context, matrix, partition, offsets, options);
-    const int threads = context.threads();
     const incomplete::GroupPattern groups =
         incomplete::group_pattern(context, matrix, rows_of_groups(partition));
-    const incomplete::Grid grid = padded_blocks(offsets, rows, std::max<Index>(1, largest));
+    const incomplete::Grid grid =
+        padded_blocks(context, offsets, rows, std::max<Index>(1, largest));
     incomplete::GridByLevels levels = incomplete::arrange_by_levels(
-        grid, incomplete::lower_blocks(grid, groups, false, threads), threads);
-    levels.pattern.update_offsets.assign(std::size_t(levels.pattern.blocks()) + 1, 0);
-    factor.symbolic = incomplete::SymbolicFactor(
-        context, std::move(levels.grid), std::move(levels.pattern), matrix, false,
-        incomplete::FactorArrays{1, 2, 0, name, "use smaller blocks"});
+        context, grid, incomplete::lower_blocks(context, grid, groups, false));
+    set_no_updates(context, levels.pattern);
+    factor.symbolic =
+        incomplete::SymbolicFactor(context, std::move(levels), matrix, false,
+                                   incomplete::FactorArrays{1, 2, 0, name, "use smaller blocks"});
     const incomplete::SymbolicFactor& symbolic = factor.symbolic;
     static_cast<incomplete::PatternLists&>(factor.pattern) = symbolic.lists;
     factor.pattern.split_rows = symbolic.split_rows.template view<T>(nullptr);
@@ -271,17 +272,18 @@ PreconditionerReport BlockTriangularSolve<T>::make_report() const {
     PreconditionerReport report;
     report.blocks = count;
     report.largest_block = state.largest;
-    report.values = {{name, ReportValues{{"levels", Offset(symbolic.levels())},
+    report.values = {{name, ReportValues{{"levels", Offset(symbolic.pattern.levels())},
                                          {"stored_blocks", symbolic.lists.blocks + count},
                                          {"bytes", symbolic.bytes}}}};
     if (state.singular == 0) return report;
     const std::vector<Index> info = copy_to_host(state.home, state.info);
+    const std::vector<Index> slot_of = copy_to_host(state.home, symbolic.grid.slot_of_column);
     for (Index block = 0; block < count; ++block) {
         if (report.first_singular.size() == 10) break;
         const Index first = state.offsets[std::size_t(block)];
         const Index size = state.offsets[std::size_t(block) + 1] - first;
         // Block rows are numbered by levels.
-        const Index pivot = info[std::size_t(symbolic.grid.slot_of_column[std::size_t(first)] / k)];
+        const Index pivot = info[std::size_t(slot_of[std::size_t(first)] / k)];
         if (pivot != 0) {
             report.first_singular.push_back({block, first, size, std::min(pivot, size), -1});
         }

@@ -30,7 +30,8 @@ struct RowOrder {
 };
 
 /// The grid of a matrix with a pattern of groups of `together` rows: orders the graph of the groups
-/// of A and its transpose, and fills blocks in this order.
-Grid order_rows(const Context& host, const GroupPattern& pattern, const RowOrder& order);
+/// of A and its transpose (on the host, but for the natural order), and fills blocks in this order.
+/// Waits.
+Grid order_rows(const Context& context, const GroupPattern& pattern, const RowOrder& order);
 
 }  // namespace tessera::incomplete

@@ -83,7 +83,7 @@ ThresholdFactor threshold_factor(const Grid& grid, const CsrView<T>& matrix,
     std::vector<std::pair<Index, double>> lower, upper;
     for (Index i = 0; i < matrix.rows; ++i) {
         if (i % 64 == 0) check_time();
-        const Index row = grid.row(std::size_t(i));
+        const Index row = grid.rows_in_slots().data()[i];
         const Offset begin = matrix.row_offsets[row], end = matrix.row_offsets[row + 1];
         double sum = 0;
         for (Offset e = begin; e < end; ++e) {
@@ -91,7 +91,7 @@ ThresholdFactor threshold_factor(const Grid& grid, const CsrView<T>& matrix,
             const double value =
                 row_scaling[row] * double(matrix.values[e]) * column_scaling[column];
             sum += std::abs(value);
-            work.add(i, grid.slot_of_column[column], value);
+            work.add(i, grid.slot_of_column.data()[column], value);
         }
         const double tolerance = options.drop * sum / double(std::max<Offset>(1, end - begin));
         lower.clear();

@@ -114,7 +114,7 @@ void expect_dense_rows_are_eliminated(Index k) {
     expect_same_bits(device, factor.factors(), jacobi.factors(), "F");
 
     // The columns of F for both rows, and the block of V between them.
-    const auto& grid = factor.grid();
+    const HostGrid grid(device, factor.grid());
     const Index slot[2] = {grid.slot_of_column[std::size_t(first)],
                            grid.slot_of_column[std::size_t(second)]};
     std::vector<T> unit_vector(std::size_t(rows), T(0));
@@ -263,8 +263,9 @@ TEST(dense_rows, are_solved_with) {
                          std::span<Index>(columns));
             Substitution expected{std::vector<double>(r.size()), std::vector<double>(r.size(), 0),
                                   std::size_t(k), std::size_t(2 * rows)};
+            const HostGrid grid(device, factor.grid());
             for (std::size_t s = 0; s < r.size(); ++s) {
-                expected.x[s] = r[std::size_t(factor.grid().slots[s])];
+                expected.x[s] = r[std::size_t(grid.slots[s])];
             }
             const auto v = copy_to_host(device, factor.v());
             expected.solve(factor, v, block_rows, columns, false);
@@ -272,7 +273,7 @@ TEST(dense_rows, are_solved_with) {
             expected.solve(factor, v, block_rows, columns, true);
             double largest_z = 0, max_error = 0;
             for (std::size_t s = 0; s < r.size(); ++s) {
-                const double found = z[std::size_t(factor.grid().slots[s])];
+                const double found = z[std::size_t(grid.slots[s])];
                 EXPECT_LE(std::abs(found - expected.x[s]), 2 * expected.error[s])
                     << "k = " << k << ", slot " << s;
                 largest_z = std::max(largest_z, std::abs(found));

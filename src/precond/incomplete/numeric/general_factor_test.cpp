@@ -7,7 +7,7 @@ namespace {
 constexpr double unit = std::numeric_limits<double>::epsilon() / 2;
 
 /// M y = P r for M = (I + L) F (I + U), within its bound, where y is z in slots; scaled by `scale`.
-void expect_solved(const incomplete::Grid& grid, const Dense& m, const Dense& bound,
+void expect_solved(const HostGrid& grid, const Dense& m, const Dense& bound,
                    const std::vector<double>& scale, const std::vector<double>& r,
                    const std::vector<double>& z, bool transposed) {
     for (std::size_t i = 0; i < m.size(); ++i) {
@@ -38,7 +38,7 @@ TEST(general_factor, meets_the_matrix_on_its_pattern) {
             factor.factor_by_levels(device);
             ASSERT_EQ(factor.pivots(device).perturbed, 0);
             const TakenApart parts = take_apart(device, factor);
-            const Dense a = in_grid(factor.grid(), general.matrix.view());
+            const Dense a = in_grid(HostGrid(device, factor.grid()), general.matrix.view());
             const Dense m = parts.matrix(), bound = parts.bound(unit);
             for (std::size_t j = 0; j < a.size(); ++j) {
                 for (std::size_t i = 0; i < a.size(); ++i) {
@@ -96,7 +96,7 @@ TEST(general_factor, solves_with_its_product_and_the_transpose) {
             SCOPED_TRACE("k = " + std::to_string(k));
             const auto z = solve(device, factor, scale, 0, r, transposed);
             EXPECT_EQ(z, solve(device, factor, scale, factor.levels(), r, transposed));
-            expect_solved(factor.grid(), m, bound, scale, r, z, transposed);
+            expect_solved(HostGrid(device, factor.grid()), m, bound, scale, r, z, transposed);
         }
     }
 }

@@ -33,16 +33,13 @@ CsrMatrix<T> sequences_around(std::mt19937_64& random, Index k, Index sequence, 
     return symmetric_csr<T>(block_rows * k, entries);
 }
 
-incomplete::BlockPattern pattern_of(const CsrMatrix<double>& matrix, Index k,
-                                    const std::vector<Index>& slots, int fill) {
-    const auto grid = incomplete::make_grid(k, matrix.rows(), slots);
-    const auto lower = incomplete::lower_blocks(
-        grid, incomplete::group_pattern(host(2), matrix.view(), 1), true, 2);
-    auto pattern =
-        incomplete::arrange_by_levels(grid, incomplete::add_fill(lower, fill, Offset(1) << 30), 2)
-            .pattern;
-    incomplete::count_updates(pattern, 2);
-    incomplete::list_updates(pattern, 2);
+incomplete::BlockPattern pattern_of(const Context& context, const CsrMatrix<double>& matrix,
+                                    Index k, const std::vector<Index>& slots, int fill) {
+    const auto placed = copy_to(context, matrix.view());
+    auto pattern = arrange(context, incomplete::make_grid(context, k, matrix.rows(), slots),
+                           placed.view(), true, fill)
+                       .pattern;
+    incomplete::count_updates(context, pattern);
     return pattern;
 }
 
@@ -56,10 +53,11 @@ std::vector<Index> natural(Index rows) {
 
 TEST(level_groups, groups_have_all_levels_and_batched_ones_have_little_work) {
     auto random = generator();
+    const Context device = context();
     for (const Index k : {1, 4, 8, 16, 32}) {
         const auto matrix = sequences_around<double>(random, k, 20, 200);
-        const auto pattern = pattern_of(matrix, k, natural(matrix.rows()), 0);
-        const auto groups = incomplete::find_level_groups(pattern, k, true);
+        const auto pattern = pattern_of(device, matrix, k, natural(matrix.rows()), 0);
+        const auto groups = incomplete::find_level_groups(device, pattern, k, true);
         Index next = 0;
         for (const auto& group : groups) {
             EXPECT_EQ(group.first, next);
@@ -69,8 +67,8 @@ TEST(level_groups, groups_have_all_levels_and_batched_ones_have_little_work) {
             }
             next = group.last;
             for (Index l = group.first; l < group.last && group.batched; ++l) {
-                EXPECT_LT(pattern.level_offsets[std::size_t(l) + 1] -
-                              pattern.level_offsets[std::size_t(l)],
+                EXPECT_LT(pattern.level_starts[std::size_t(l) + 1].row -
+                              pattern.level_starts[std::size_t(l)].row,
                           200);
             }
         }
@@ -81,13 +79,14 @@ TEST(level_groups, groups_have_all_levels_and_batched_ones_have_little_work) {
 
 TEST(level_groups, a_level_with_a_dense_row_is_in_none) {
     const Index k = 8, others = 2 * Index(incomplete::max_piece);
+    const Context device = context();
     SymmetricEntries entries;
     for (Index i = 0; i < (others + 1) * k; ++i) entries[{i, i}] = 1;
     for (Index j = 0; j < others; ++j) entries[{others * k, j * k}] = 0.01;
     const auto matrix = symmetric_csr<double>((others + 1) * k, entries);
-    const auto pattern = pattern_of(matrix, k, natural(matrix.rows()), 0);
+    const auto pattern = pattern_of(device, matrix, k, natural(matrix.rows()), 0);
     ASSERT_EQ(pattern.levels(), 2);
-    EXPECT_FALSE(incomplete::find_level_groups(pattern, k, true).back().batched);
+    EXPECT_FALSE(incomplete::find_level_groups(device, pattern, k, true).back().batched);
 }
 
 TEST(level_groups, as_many_sweeps_as_levels_give_a_factor_of_batched_and_wide_levels) {

@@ -156,7 +156,7 @@ void NumericFactor<T>::factor_by_levels(const Context& context) {
     current_ = best_ = current_w_ = 0;
     upper_is_scaled_ = false;
     FactorSet& set = sets_[0];
-    const LevelFactor<T> all{symbolic_.device_level_starts.data(),
+    const LevelFactor<T> all{symbolic_.pattern.level_starts_in_context.data(),
                              set.v[lower].data(),
                              w_[0].data(),
                              set.factors.data(),
@@ -167,7 +167,7 @@ void NumericFactor<T>::factor_by_levels(const Context& context) {
                              smallest_.data()};
     const decltype(&cuda::factor_levels<T>) factor_batched =
         TESSERA_IF_CUDA(cuda::factor_levels<T>);
-    const auto& starts = symbolic_.level_starts;
+    const auto& starts = symbolic_.pattern.level_starts;
     for (const LevelGroup& group : symbolic_.level_groups) {
         if (group.batched && pivoting_ == batched::Pivoting::full) {
             factor_batched(context, view_, all, group.first, group.last);
@@ -280,11 +280,12 @@ std::vector<Index> NumericFactor<T>::bad_block_rows(const Context& context,
                                                     double threshold) const {
     std::vector<Index> bad;
     const std::vector<T> smallest = copy_to_host(context, smallest_);
+    const std::vector<Index> slots = copy_to_host(context, grid().slots);
     const double least = threshold * double(largest_entry_);
     for (Index i = 0; i < view_.block_rows; ++i) {
         // The pivots of padding are 1.
-        const auto rows = std::span(grid().slots)
-                              .subspan(std::size_t(i) * std::size_t(view_.k), std::size_t(view_.k));
+        const auto rows =
+            std::span(slots).subspan(std::size_t(i) * std::size_t(view_.k), std::size_t(view_.k));
         const bool any = std::ranges::any_of(rows, [](Index row) { return row >= 0; });
         if (any && !(double(smallest[std::size_t(i)]) >= least)) bad.push_back(i);
     }

@@ -72,7 +72,7 @@ class NumericFactor {
 
     const SymbolicFactor& symbolic() const { return symbolic_; }
     const Grid& grid() const { return symbolic_.grid; }
-    Index levels() const { return symbolic_.levels(); }
+    Index levels() const { return symbolic_.pattern.levels(); }
     const PatternView<T>& view() const { return view_; }
     bool symmetric() const { return view_.symmetric; }
     const Buffer<T>& v(Triangle triangle = lower) const {

@@ -43,7 +43,7 @@ TEST(numeric_factor, meets_the_matrix_on_its_pattern) {
             factor.factor_by_levels(device);
             ASSERT_EQ(factor.pivots(device).perturbed, 0);
             const TakenApart parts = take_apart(device, factor);
-            const Dense a = in_grid(factor.grid(), matrix.view());
+            const Dense a = in_grid(HostGrid(device, factor.grid()), matrix.view());
             const Dense m = parts.matrix(), bound = parts.bound(unit);
             for (std::size_t j = 0; j < a.size(); ++j) {
                 for (std::size_t i = j; i < a.size(); ++i) {
@@ -94,12 +94,13 @@ TEST(numeric_factor, solves_with_its_product) {
 
         // (I + V) F (I + V)^T y = P S r for z = S P^T y.
         const std::size_t n = parts.lower.size();
+        const HostGrid grid(device, factor.grid());
         const Dense m = parts.matrix(), bound = parts.bound(unit);
         for (std::size_t i = 0; i < n; ++i) {
-            const Index row = factor.grid().slots[i];
+            const Index row = grid.slots[i];
             double rest = row < 0 ? 0 : -scale[std::size_t(row)] * r[std::size_t(row)], limit = 0;
             for (std::size_t j = 0; j < n; ++j) {
-                const Index column = factor.grid().slots[j];
+                const Index column = grid.slots[j];
                 if (column < 0) continue;
                 const double y = z[std::size_t(column)] / scale[std::size_t(column)];
                 rest += m(i, j) * y;
@@ -173,7 +174,7 @@ TEST(numeric_factor, estimates_its_reconstruction_error) {
     auto factor = make_factor(device, matrix.view(), k, random_slots(random, rows, 3), 0,
                               BlockLdltStage::level, 0.1);
     factor.factor_by_levels(device);
-    const Dense a = in_grid(factor.grid(), matrix.view());
+    const Dense a = in_grid(HostGrid(device, factor.grid()), matrix.view());
     const Dense error = sum(1, take_apart(device, factor).matrix(), -1, a);
     double frobenius = 0, size = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {

@@ -134,7 +134,7 @@ TEST(permuted_sweeps, permutations_make_no_difference) {
         const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 1.5 / k));
         auto factor = make_factor(device, matrix.view(), k, random_slots(random, rows, 1), 0,
                                   BlockLdltStage::jacobi, 0.1);
-        const Dense a = in_grid(factor.grid(), matrix.view());
+        const Dense a = in_grid(HostGrid(device, factor.grid()), matrix.view());
         factor.factor_diagonal(device);  // Sets the pattern; the sweeps start from zero.
         PermutedSweeps permuted(a, take_apart(device, factor).pattern, std::size_t(k));
         factor.start_sweeps();

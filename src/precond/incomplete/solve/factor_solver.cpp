@@ -19,7 +19,7 @@ constexpr int random_vectors = 2;
 template <class T>
 struct Workspace {
     Workspace(const Context& context, const SymbolicFactor& symbolic)
-        : size(symbolic.slots.size()),
+        : size(symbolic.grid.slots.size()),
           memory(context, vectors * size),
           partial(context, partial_size(symbolic)),
           started_blocks(context, 2) {}
@@ -92,7 +92,7 @@ class TriangularSolver {
             run(false, symbolic_.lower_tasks, 0, v, nullptr, x, to);
             return to;
         }
-        for (Index l = 1; l < symbolic_.levels(); ++l) {
+        for (Index l = 1; l < symbolic_.pattern.levels(); ++l) {
             TESSERA_RUN(triangular_product<T>, context_, pattern_, false, row(l), row(l + 1), v,
                         T(-1), x, x, x);
         }
@@ -107,7 +107,7 @@ class TriangularSolver {
             return run(true, symbolic_.upper_tasks, symbolic_.lower_tasks.pieces, v,
                        inverses.transposed, scales ? x : scaled, y);
         }
-        for (Index l = symbolic_.levels() - 1; l-- > 0;) {
+        for (Index l = symbolic_.pattern.levels() - 1; l-- > 0;) {
             TESSERA_RUN(triangular_product<T>, context_, pattern_, true, row(l), row(l + 1), v,
                         T(-1), y, y, y);
         }
@@ -116,7 +116,7 @@ class TriangularSolver {
   private:
     /// On a GPU one kernel solves all levels; that for blocks of 8 rows and more multiplies by X.
     bool in_one_kernel() const { return context_.on_gpu(); }
-    Index row(Index level) const { return Index(symbolic_.level_starts[level].row); }
+    Index row(Index level) const { return Index(symbolic_.pattern.level_starts[level].row); }
     void run(bool upper, const SplitSolve& tasks, Offset first_piece, const T* v,
              const T* transposes, const T* b, T* y) const {
         if (pattern_.block_rows == 0) return;
@@ -155,7 +155,7 @@ void multiply_diagonal(const Context& context, const NumericFactor<T>& factor, c
 template <class T>
 void reserve_apply_inverse(const Context& context, const SymbolicFactor& symbolic) {
     const auto size = Offset(sizeof(T));
-    reserve_scratch(context, {Workspace<T>::vectors * symbolic.slots.size() * size,
+    reserve_scratch(context, {Workspace<T>::vectors * symbolic.grid.slots.size() * size,
                               Workspace<T>::partial_size(symbolic) * size, 2 * sizeof(unsigned)});
 }
 
@@ -165,8 +165,8 @@ void apply_inverse(const Context& context, const NumericFactor<T>& factor,
     const Workspace<T> work(context, factor.symbolic());
     const InverseParts<T> parts(factor, transposed);
     const std::span<T> x = work.vector(0), y = work.vector(1);
-    const Index* row_slots = factor.symbolic().rows_in_slots().data();
-    const Index* column_slots = factor.symbolic().slots.data();
+    const Index* row_slots = factor.grid().rows_in_slots().data();
+    const Index* column_slots = factor.symbolic().grid.slots.data();
     const T *row_scale = scaling.rows.data(), *column_scale = scaling.columns.data();
     if (transposed) {
         std::swap(row_slots, column_slots);
@@ -192,7 +192,7 @@ void solve_triangular(const Context& context, const TriangularFactor<T>& factor,
     const Workspace<T> work(context, symbolic);
     const PatternView<T> a = work.pattern(factor.pattern);
     const std::span<T> in = work.vector(0), middle = work.vector(1), out = work.vector(2);
-    const Index* const slots = symbolic.slots.data();
+    const Index* const slots = symbolic.grid.slots.data();
     for_each_index(context, work.size, GatherVector<T>{slots, nullptr, b, nullptr, in.data()});
     const TriangularSolver<T> solver(context, symbolic, a, work,
                                      transposed ? out.data() : middle.data(),
@@ -234,12 +234,12 @@ double reconstruction_error(const Context& context, const NumericFactor<T>& fact
         }
         TESSERA_RUN(triangular_product<T>, context, a, false, 0, a.block_rows,
                     factor.v(lower).data(), T(1), y.data(), y.data(), x.data());
-        for_each_index(
-            context, work.size,
-            ScatterVector<T>{symbolic.slots.data(), scaling.columns.data(), w.data(), y.data()});
+        for_each_index(context, work.size,
+                       ScatterVector<T>{symbolic.grid.slots.data(), scaling.columns.data(),
+                                        w.data(), y.data()});
         multiply(context, matrix, plan, T(1), y.first(rows), T(0), z.first(rows));
         for_each_index(context, work.size,
-                       GatherVector<T>{symbolic.rows_in_slots().data(), scaling.rows.data(),
+                       GatherVector<T>{symbolic.grid.rows_in_slots().data(), scaling.rows.data(),
                                        z.data(), w.data(), y.data()});
         axpby<T>(context, T(-1), y, T(1), x);
         T* const sums = all_sums.data() + 2 * vector;
@@ -260,7 +260,7 @@ double reconstruction_error(const Context& context, const NumericFactor<T>& fact
 /// Column c of every block is its product with the unit vector e_c.
 template <class T>
 std::vector<T> diagonal_blocks(const Context& context, const NumericFactor<T>& factor) {
-    const auto k = std::size_t(factor.view().k), slots = factor.grid().slots.size();
+    const auto k = std::size_t(factor.view().k), slots = std::size_t(factor.grid().slots.size());
     const Workspace<T> work(context, factor.symbolic());
     const std::span<T> x = work.vector(0), y = work.vector(1);
     std::vector<T> blocks(slots * k), column(slots);

@@ -4,86 +4,19 @@
 #include <atomic>
 #include <queue>
 
-#include "base/dispatch.hpp"
-#include "base/gather_rows.hpp"
-#include "base/parallel.hpp"
+#include "base/checks.hpp"
+#include "base/for_each.hpp"
+#include "base/zeros.hpp"
+#include "precond/incomplete/symbolic/arrangement.hpp"
+#include "precond/incomplete/symbolic/kernels.hpp"
 
 namespace tessera::incomplete {
 
 namespace {
 
-constexpr auto relaxed = std::memory_order_relaxed;
-
-/// Stable counting sort of the positions 0 .. keys.size() - 1 by key < `end`; `offsets`: start of
-/// each key.
-template <class Offsets>
-void sort_by_key(const std::vector<Index>& keys, Index end, std::vector<Offsets>& offsets,
-                 std::vector<Index>& positions) {
-    offsets.assign(std::size_t(end) + 1, 0);
-    positions.resize(keys.size());
-    for (const Index key : keys) ++offsets[key + 1];
-    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-    std::vector<Offsets> next(offsets.begin(), offsets.end() - 1);
-    for (std::size_t k = 0; k < keys.size(); ++k) positions[next[keys[k]]++] = Index(k);
-}
-
-/// f(j) for the block column j of each entry of block row i; several times where rows or entries
-/// share a block.
-template <class F>
-void visit_block_columns(const Grid& grid, const GroupPattern& pattern, Index i, F&& f) {
-    struct {
-        const Offset* row_offsets;
-        const Index* column_indices;
-    } const rows{pattern.offsets, pattern.columns};
-    const auto group_at = [&](Offset slot) {
-        const Index row = grid.row(std::size_t(slot));
-        return row < 0 ? -1 : row / pattern.size;
-    };
-    const Index end = (i + 1) * grid.k;
-    for (Index slot = i * grid.k; slot < end;) {
-        prefetch_rows(rows, slot, Offset(grid.slots.size()), group_at);
-        const Index group = group_at(slot);
-        slot += group < 0 ? 1 : pattern.size;
-        if (group < 0) continue;
-        for (Offset e = pattern.offsets[group]; e < pattern.offsets[group + 1]; ++e) {
-            f(grid.slot_of_column[pattern.columns[e] * pattern.size] / grid.k);
-        }
-    }
-}
-
-std::span<const Index> blocks_of_row(const BlockPattern& pattern, Offset i) {
-    return std::span(pattern.row_blocks)
-        .subspan(std::size_t(pattern.row_offsets[i]),
-                 std::size_t(pattern.row_offsets[i + 1] - pattern.row_offsets[i]));
-}
-
-/// f(block, left, right) for each pair of blocks (i, k), (j, k) of the block (i, j); each block
-/// row i in one thread. One part per thread, as each part has a marker array.
-template <class F>
-void visit_updates(const BlockPattern& pattern, int threads, F&& f) {
-    const auto row = [&](Offset i) { return blocks_of_row(pattern, i); };
-    parallel_parts(threads, pattern.block_rows, threads, [&](Offset, Offset first, Offset last) {
-        std::vector<Index> block_of_column(std::size_t(pattern.block_rows), -1);
-        for (Offset i = first; i < last; ++i) {
-            for (const Index b : row(i)) block_of_column[pattern.columns[b]] = b;
-            for (const Index b : row(i)) {
-                check_time();
-                for (const Index right : row(pattern.columns[b])) {
-                    const Index left = block_of_column[pattern.columns[right]];
-                    if (left >= 0) f(b, left, right);
-                }
-            }
-            for (const Index b : row(i)) block_of_column[pattern.columns[b]] = -1;
-        }
-    });
-}
-
-}  // namespace
-
-Grid make_grid(Index k, Index rows, std::vector<Index> slots, std::vector<Index> row_of_column,
-               int threads) {
-    require(k >= 1, "incomplete factors: blocks need at least one row");
-    while (slots.size() % std::size_t(k) != 0) slots.push_back(-1);
+/// Whether the slots hold each of the columns 0 .. rows - 1 once, and -1.
+bool is_permutation(int threads, Index rows, const std::vector<Index>& slots) {
+    constexpr auto relaxed = std::memory_order_relaxed;
     std::vector<Index> slot_of_column(std::size_t(rows), -1);
     std::atomic<Index> count = 0;
     std::atomic<bool> valid = true;
@@ -107,89 +40,65 @@ Grid make_grid(Index k, Index rows, std::vector<Index> slots, std::vector<Index>
         }
         count += found;
     });
-    require(valid && count == rows,
-            "incomplete factors: the slots must hold each row once, and -1 as padding");
-    const auto block_rows = Index(slots.size() / std::size_t(k));
-    return {
-        k, rows, block_rows, std::move(slots), std::move(slot_of_column), std::move(row_of_column)};
+    return valid && count == rows;
 }
 
-namespace {
-
-/// The rows of each column of a pattern, in any order; `keep(i, j)`: the entries.
-template <class Keep>
-GatheredRows transposed_in_any_order(int threads, const GatheredRows& rows, Keep&& keep) {
-    GatheredRows result;
-    result.offsets.assign(rows.offsets.size(), 0);
-    const auto for_items = [&](auto&& f) {
-        parallel_ranges(threads, Offset(rows.offsets.size()) - 1, [&](Offset first, Offset last) {
-            for (Offset i = first; i < last; ++i) {
-                if (i % 65536 == 0) check_time();
-                for (Offset e = rows.offsets[i]; e < rows.offsets[i + 1]; ++e) {
-                    if (keep(Index(i), rows.items[e])) f(Index(i), rows.items[e]);
-                }
-            }
-        });
-    };
-    for_items([&](Index, Index j) {
-        std::atomic_ref<Offset>(result.offsets[j + 1]).fetch_add(1, relaxed);
-    });
-    std::partial_sum(result.offsets.begin(), result.offsets.end(), result.offsets.begin());
-    std::vector<Offset> next(result.offsets);
-    result.items.resize(std::size_t(result.offsets.back()));
-    for_items([&](Index i, Index j) {
-        result.items[std::atomic_ref<Offset>(next[j]).fetch_add(1, relaxed)] = i;
-    });
-    return result;
+/// The slot of each of `rows` columns, or the number of each of `rows` block rows in an order.
+Buffer<Index> inverse_of(const Context& context, const Buffer<Index>& slots, Index rows) {
+    Buffer<Index> inverse(context, rows);
+    for_each_index(context, slots.size(), FindSlots{slots.data(), inverse.data()});
+    return inverse;
 }
 
 }  // namespace
 
-GatheredRows union_with_transpose(int threads, const GatheredRows& rows,
-                                  const GatheredRows& to_transpose) {
-    const GatheredRows transposed =
-        transposed_in_any_order(threads, to_transpose, [](Index, Index) { return true; });
-    return gather_rows(threads, Offset(rows.offsets.size()) - 1,
-                       [&](Offset i, std::vector<Index>& list) {
-                           for (const GatheredRows* one : {&rows, &transposed}) {
-                               list.insert(list.end(), one->items.begin() + one->offsets[i],
-                                           one->items.begin() + one->offsets[i + 1]);
-                           }
-                       });
+Grid make_grid(const Context& context, Index k, Index rows, std::vector<Index> slots,
+               const std::vector<Index>& row_of_column) {
+    require(k >= 1, "incomplete factors: blocks need at least one row");
+    while (slots.size() % std::size_t(k) != 0) slots.push_back(-1);
+    require(is_permutation(context.threads(), rows, slots),
+            "incomplete factors: the slots must hold each row once, and -1 as padding");
+    Grid grid{k,  rows, Index(slots.size() / std::size_t(k)), copy_to_buffer(context, slots),
+              {}, {}};
+    grid.slot_of_column = inverse_of(context, grid.slots, rows);
+    if (row_of_column.empty()) return grid;
+    const Buffer<Index> numbers = copy_to_buffer(context, row_of_column);
+    grid.row_slots = Buffer<Index>(context, grid.slots.size());
+    for_each_index(context, grid.slots.size(),
+                   NumbersOfSlots{grid.slots.data(), numbers.data(), grid.row_slots.data()});
+    return grid;
 }
 
-GatheredRows lower_blocks(const Grid& grid, const GroupPattern& pattern, bool symmetric,
-                          int threads) {
-    const GatheredRows rows =
-        gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
-            Index last = -1;  // Neighbouring entries are in one block.
-            visit_block_columns(grid, pattern, Index(i), [&](Index j) {
-                if (j != last && j != i && (!symmetric || j < i)) list.push_back(j);
-                last = j;
-            });
-        });
-    if (symmetric) return rows;
-    const GatheredRows above =
-        transposed_in_any_order(threads, rows, [](Index i, Index j) { return i < j; });
-    return gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
-        for (Offset e = rows.offsets[i]; e < rows.offsets[i + 1] && rows.items[e] < i; ++e) {
-            list.push_back(rows.items[e]);
-        }
-        list.insert(list.end(), above.items.begin() + above.offsets[i],
-                    above.items.begin() + above.offsets[i + 1]);
-    });
-}
-
-GatheredRows add_fill(GatheredRows lower, int fill, Offset max_blocks) {
-    const auto check_count = [&](Offset blocks) {
-        if (blocks <= max_blocks) return;
-        throw OutOfMemory("incomplete factors: fill=" + std::to_string(fill) + " needs more than " +
-                          std::to_string(max_blocks) + " blocks; use a smaller fill");
+Grid copy_grid(const Context& from, const Grid& grid, const Context& to) {
+    const auto copied = [&](const Buffer<Index>& numbers) {
+        return copy_to_buffer(to, copy_to_host(from, numbers));
     };
-    if (fill == 0) {
-        check_count(lower.offsets.back());
-        return lower;
-    }
+    return {grid.k,
+            grid.rows,
+            grid.block_rows,
+            copied(grid.slots),
+            copied(grid.row_slots),
+            copied(grid.slot_of_column)};
+}
+
+BlockRows copy_to_buffers(const Context& context, const GatheredRows& rows) {
+    return {copy_to_buffer(context, rows.offsets), copy_to_buffer(context, rows.items)};
+}
+
+GatheredRows copy_to_host(const Context& context, const BlockRows& rows) {
+    return {copy_to_host(context, rows.offsets), copy_to_host(context, rows.columns)};
+}
+
+BlockRows lower_blocks(const Context& context, const Grid& grid, const GroupPattern& pattern,
+                       bool symmetric) {
+    return TESSERA_RUN(lower_blocks, context, grid, pattern, symmetric);
+}
+
+namespace {
+
+/// add_fill in host memory; check_count throws for too many blocks.
+template <class Check>
+GatheredRows filled(const GatheredRows& lower, int fill, Check&& check_count) {
     const auto block_rows = Index(lower.offsets.size() - 1);
     GatheredRows blocks{{0}, {}};
     struct FilledBlock {
@@ -226,78 +135,69 @@ GatheredRows add_fill(GatheredRows lower, int fill, Offset max_blocks) {
     return blocks;
 }
 
-namespace {
-
-/// The level of each block row; returns their number.
-Index find_levels(const GatheredRows& blocks, std::vector<Index>& level) {
-    Index levels = 0;
-    for (std::size_t i = 0; i < level.size(); ++i) {
-        for (Offset b = blocks.offsets[i]; b < blocks.offsets[i + 1]; ++b) {
-            level[i] = std::max(level[i], level[blocks.items[b]] + 1);
-        }
-        levels = std::max(levels, level[i] + 1);
-    }
-    return levels;
-}
-
 }  // namespace
 
-GridByLevels arrange_by_levels(const Grid& grid, const GatheredRows& blocks, int threads) {
-    const auto m = std::size_t(grid.block_rows);
+BlockRows add_fill(const Context& context, BlockRows lower, int fill, Offset max_blocks) {
+    const auto check_count = [&](Offset blocks) {
+        if (blocks <= max_blocks) return;
+        throw OutOfMemory("incomplete factors: fill=" + std::to_string(fill) + " needs more than " +
+                          std::to_string(max_blocks) + " blocks; use a smaller fill");
+    };
+    check_count(lower.columns.size());
+    if (fill == 0) return lower;
+    return copy_to_buffers(context, filled(copy_to_host(context, lower), fill, check_count));
+}
+
+PatternLists BlockPattern::lists(Index k, bool symmetric) const {
+    return {
+        k,           block_rows,     blocks(),           symmetric,         column_offsets.data(),
+        rows.data(), columns.data(), row_offsets.data(), row_blocks.data(), update_offsets.data(),
+        left.data(), right.data()};
+}
+
+GridByLevels arrange_by_levels(const Context& context, const Grid& grid, const BlockRows& blocks,
+                               Index max_levels) {
+    const auto [order, level_offsets] = TESSERA_RUN(order_by_levels, context, blocks, max_levels);
+    require_argument("preconditioner", !level_offsets.empty(),
+                     "incomplete factors: they have more"
+                     " levels than max_levels=",
+                     max_levels);
     BlockPattern pattern;
     pattern.block_rows = grid.block_rows;
-    std::vector<Index> level(m, 0), order, new_number(m), slots(grid.slots.size());
-    const Index levels = find_levels(blocks, level);
-    sort_by_key(level, levels, pattern.level_offsets, order);
-    parallel_ranges(threads, grid.block_rows, [&](Offset first, Offset last) {
-        for (Offset i = first; i < last; ++i) {
-            new_number[order[i]] = Index(i);
-            std::copy_n(grid.slots.begin() + Offset(order[i]) * grid.k, grid.k,
-                        slots.begin() + i * grid.k);
-        }
-    });
-    GatheredRows by_rows =
-        gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
-            for (Offset b = blocks.offsets[order[i]]; b < blocks.offsets[order[i] + 1]; ++b) {
-                list.push_back(new_number[blocks.items[b]]);
-            }
-        });
-    pattern.column_offsets.assign(m + 1, 0);
-    for (const Index column : by_rows.items) ++pattern.column_offsets[column + 1];
-    std::partial_sum(pattern.column_offsets.begin(), pattern.column_offsets.end(),
-                     pattern.column_offsets.begin());
-    pattern.rows.resize(by_rows.items.size());
-    pattern.columns.resize(by_rows.items.size());
-    pattern.row_blocks.resize(by_rows.items.size());
-    std::vector<Offset> next(pattern.column_offsets);
-    for (Index i = 0; i < grid.block_rows; ++i) {
-        for (Offset e = by_rows.offsets[i]; e < by_rows.offsets[i + 1]; ++e) {
-            const Offset b = next[by_rows.items[e]]++;
-            pattern.rows[b] = i;
-            pattern.columns[b] = by_rows.items[e];
-            pattern.row_blocks[e] = Index(b);
-        }
-    }
-    pattern.row_offsets = std::move(by_rows.offsets);
-    return {make_grid(grid.k, grid.rows, std::move(slots), grid.row_of_column, threads),
-            std::move(pattern)};
+    TESSERA_RUN(list_blocks, context, blocks, order, inverse_of(context, order, grid.block_rows),
+                pattern);
+    const Offset starts = level_offsets.size();
+    pattern.level_starts_in_context = Buffer<LevelStart>(context, starts);
+    for_each_index(context, starts,
+                   FindLevelStarts{level_offsets.data(), pattern.column_offsets.data(),
+                                   pattern.level_starts_in_context.data()});
+    pattern.level_starts = copy_to_host(context, pattern.level_starts_in_context);
+    const auto reordered = [&](const Buffer<Index>& slots) {
+        Buffer<Index> result(context, slots.size());
+        for_each_index(context, slots.size(),
+                       ReorderSlots{grid.k, order.data(), slots.data(), result.data()});
+        return result;
+    };
+    Grid by_levels{
+        grid.k, grid.rows, grid.block_rows, reordered(grid.slots), reordered(grid.row_slots), {}};
+    by_levels.slot_of_column = inverse_of(context, by_levels.slots, grid.rows);
+    return {std::move(by_levels), std::move(pattern)};
 }
 
-void count_updates(BlockPattern& pattern, int threads) {
-    auto& offsets = pattern.update_offsets;
-    offsets.assign(std::size_t(pattern.blocks()) + 1, 0);
-    visit_updates(pattern, threads, [&](Index b, Index, Index) { ++offsets[b + 1]; });
-    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+void count_updates(const Context& context, BlockPattern& pattern) {
+    TESSERA_RUN(count_updates, context, pattern);
+    pattern.updates = read_value(context, pattern.update_offsets.data() + pattern.blocks());
 }
 
-void list_updates(BlockPattern& pattern, int threads) {
-    pattern.left.resize(std::size_t(pattern.updates()));
-    pattern.right.resize(pattern.left.size());
-    std::vector<Offset> next(pattern.update_offsets);
-    visit_updates(pattern, threads, [&](Index b, Index left, Index right) {
-        pattern.left[next[b]] = left;
-        pattern.right[next[b]++] = right;
-    });
+void list_updates(const Context& context, BlockPattern& pattern) {
+    if (pattern.updates == 0) return;
+    pattern.left = Buffer<Index>(context, pattern.updates);
+    pattern.right = Buffer<Index>(context, pattern.updates);
+    TESSERA_RUN(list_updates, context, pattern);
+}
+
+void set_no_updates(const Context& context, BlockPattern& pattern) {
+    pattern.update_offsets = zeros<Offset>(context, pattern.blocks() + 1);
 }
 
 }  // namespace tessera::incomplete

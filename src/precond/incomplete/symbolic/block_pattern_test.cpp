@@ -8,14 +8,40 @@ namespace tessera::test {
 
 namespace {
 
-using incomplete::BlockPattern;
-using incomplete::Grid;
+/// A pattern in host memory.
+struct HostPattern {
+    Index block_rows, levels;
+    std::vector<Offset> column_offsets, row_offsets, update_offsets;
+    std::vector<Index> rows, columns, row_blocks, left, right;
+    std::vector<Index> level_offsets;
+    Offset updates;
+
+    HostPattern(const Context& context, const incomplete::BlockPattern& pattern)
+        : block_rows(pattern.block_rows),
+          levels(pattern.levels()),
+          column_offsets(copy_to_host(context, pattern.column_offsets)),
+          row_offsets(copy_to_host(context, pattern.row_offsets)),
+          update_offsets(copy_to_host(context, pattern.update_offsets)),
+          rows(copy_to_host(context, pattern.rows)),
+          columns(copy_to_host(context, pattern.columns)),
+          row_blocks(copy_to_host(context, pattern.row_blocks)),
+          left(copy_to_host(context, pattern.left)),
+          right(copy_to_host(context, pattern.right)),
+          updates(pattern.updates) {
+        const auto starts = copy_to_host(context, pattern.level_starts_in_context);
+        for (std::size_t l = 0; l < starts.size(); ++l) {
+            EXPECT_EQ(starts[l].row, pattern.level_starts[l].row);
+            EXPECT_EQ(starts[l].block, column_offsets[std::size_t(starts[l].row)]);
+            level_offsets.push_back(Index(starts[l].row));
+        }
+    }
+};
 
 constexpr int none = 1 << 20;
 
 /// Fill levels of the lower triangle by right-looking elimination in a dense array: independent of
 /// add_fill.
-std::vector<std::vector<int>> dense_levels(const Grid& grid, const CsrView<double>& matrix) {
+std::vector<std::vector<int>> dense_levels(const HostGrid& grid, const CsrView<double>& matrix) {
     const auto m = std::size_t(grid.block_rows);
     std::vector<std::vector<int>> level(m, std::vector<int>(m, none));
     for (Index row = 0; row < matrix.rows; ++row) {
@@ -35,7 +61,7 @@ std::vector<std::vector<int>> dense_levels(const Grid& grid, const CsrView<doubl
     return level;
 }
 
-std::set<std::pair<Index, Index>> blocks_of(const BlockPattern& pattern) {
+std::set<std::pair<Index, Index>> blocks_of(const HostPattern& pattern) {
     std::set<std::pair<Index, Index>> found;
     for (std::size_t b = 0; b < pattern.columns.size(); ++b) {
         found.emplace(pattern.rows[b], pattern.columns[b]);
@@ -43,7 +69,7 @@ std::set<std::pair<Index, Index>> blocks_of(const BlockPattern& pattern) {
     return found;
 }
 
-void expect_lists(const BlockPattern& pattern) {
+void expect_lists(const HostPattern& pattern) {
     const auto m = std::size_t(pattern.block_rows);
     const auto blocks = blocks_of(pattern);
     std::vector<Index> level(m, 0);
@@ -53,7 +79,7 @@ void expect_lists(const BlockPattern& pattern) {
         mine = std::max(mine, level[std::size_t(j)] + 1);
     }
     std::vector<Index> expected;
-    for (Index l = 0; l < pattern.levels(); ++l) {
+    for (Index l = 0; l < pattern.levels; ++l) {
         const Index rows =
             pattern.level_offsets[std::size_t(l) + 1] - pattern.level_offsets[std::size_t(l)];
         EXPECT_GT(rows, 0);
@@ -79,7 +105,7 @@ void expect_lists(const BlockPattern& pattern) {
     EXPECT_EQ(pattern.row_offsets.back(), by_row);
 }
 
-void expect_triples(const BlockPattern& pattern) {
+void expect_triples(const HostPattern& pattern) {
     const auto blocks = blocks_of(pattern);
     Offset at = 0;
     for (std::size_t b = 0; b < pattern.columns.size(); ++b) {
@@ -94,16 +120,11 @@ void expect_triples(const BlockPattern& pattern) {
             ++at;
         }
     }
-    EXPECT_EQ(pattern.updates(), at);
-}
-
-GatheredRows lower_blocks(const Grid& grid, const CsrMatrix<double>& matrix) {
-    return incomplete::lower_blocks(grid, incomplete::group_pattern(host(3), matrix.view(), 1),
-                                    true, 3);
+    EXPECT_EQ(pattern.updates, at);
 }
 
 /// The number in `to` of block row i of `numbered`, which is one of the other two grids.
-Index number(const Grid& from, const Grid& numbered, const Grid& to, Index i) {
+Index number(const HostGrid& from, const HostGrid& numbered, const HostGrid& to, Index i) {
     if (&numbered != &from) return i;
     const Index k = from.k;
     for (Index s = i * k; s < (i + 1) * k; ++s) {
@@ -117,17 +138,23 @@ Index number(const Grid& from, const Grid& numbered, const Grid& to, Index i) {
 
 TEST(block_pattern, fill_lists_and_triples) {
     auto random = generator();
+    const Context device = context();
     for (const Index k : {1, 4, 8}) {
         for (const Index rows : {0, 1, 3, 9 * k, 30 * k + 1}) {
             const auto matrix =
                 symmetric_csr<double>(rows, random_indefinite(random, rows, 1.5 / k));
-            const Grid grid = incomplete::make_grid(k, rows, random_slots(random, rows, rows / 5));
+            const auto placed = copy_to(device, matrix.view());
+            const auto made =
+                incomplete::make_grid(device, k, rows, random_slots(random, rows, rows / 5));
+            const HostGrid grid(device, made);
             for (const int fill : {0, 1, 2, 3, 1000}) {
-                auto [by_levels, pattern] = incomplete::arrange_by_levels(
-                    grid, incomplete::add_fill(lower_blocks(grid, matrix), fill, 1 << 20), 3);
+                auto arranged = arrange(device, made, placed.view(), true, fill);
+                incomplete::count_updates(device, arranged.pattern);
+                incomplete::list_updates(device, arranged.pattern);
+                const HostPattern pattern(device, arranged.pattern);
                 // Numbered by levels, the blocks have the fill levels of the original order.
-                const Grid& final_grid = by_levels;
-                for (const Grid* numbered : {&grid, &final_grid}) {
+                const HostGrid final_grid(device, arranged.grid);
+                for (const HostGrid* numbered : {&grid, &final_grid}) {
                     const auto level = dense_levels(*numbered, matrix.view());
                     std::set<std::pair<Index, Index>> expected;
                     for (Index i = 0; i < grid.block_rows; ++i) {
@@ -142,8 +169,6 @@ TEST(block_pattern, fill_lists_and_triples) {
                     EXPECT_EQ(blocks_of(pattern), expected) << "k=" << k << " fill=" << fill;
                 }
                 expect_lists(pattern);
-                incomplete::count_updates(pattern, 1);
-                incomplete::list_updates(pattern, 2);
                 expect_triples(pattern);
             }
         }
@@ -153,10 +178,12 @@ TEST(block_pattern, fill_lists_and_triples) {
 // The transposed lists are built by several threads in any order.
 TEST(block_pattern, blocks_of_the_matrix_or_its_transpose) {
     auto random = generator();
+    const Context device = context();
     const Index rows = fewer_run() ? 3000 : 40000;
     const auto general = random_general<double>(random, rows, 3);
-    const auto grid = incomplete::make_grid(4, rows, random_slots(random, rows, rows / 5),
-                                            general.row_of_column, 3);
+    const auto made = incomplete::make_grid(device, 4, rows, random_slots(random, rows, rows / 5),
+                                            general.row_of_column);
+    const HostGrid grid(device, made);
     const auto matrix = general.matrix.view();
     std::vector<std::set<Index>> expected(std::size_t(grid.block_rows));
     for (std::size_t s = 0; s < grid.slots.size(); ++s) {
@@ -168,14 +195,116 @@ TEST(block_pattern, blocks_of_the_matrix_or_its_transpose) {
             if (i != j) expected[std::size_t(std::max(i, j))].insert(std::min(i, j));
         }
     }
-    const auto lower =
-        incomplete::lower_blocks(grid, incomplete::group_pattern(host(1), matrix, 1), false, 3);
+    const auto placed = copy_to(device, matrix);
+    const auto lower = copy_to_host(
+        device, incomplete::lower_blocks(
+                    device, made, incomplete::group_pattern(device, placed.view(), 1), false));
     for (std::size_t i = 0; i < expected.size(); ++i) {
         ASSERT_TRUE(
             std::ranges::equal(std::span(lower.items)
                                    .subspan(std::size_t(lower.offsets[i]),
                                             std::size_t(lower.offsets[i + 1] - lower.offsets[i])),
                                expected[i]));
+    }
+}
+
+namespace {
+
+/// Flows along lines of a mesh of `size` x `size` points in natural order, where `dense` rows and
+/// columns are full: many rows, long sequences of levels, long lists of updates.
+CsrMatrix<double> lines_of_a_mesh(Index size, Index dense) {
+    std::vector<std::vector<Index>> columns;
+    std::vector<std::vector<double>> values;
+    const Index rows = size * size;
+    for (Index i = 0; i < rows; ++i) {
+        std::set<Index> row{i};
+        if (i % size > 0) row.insert(i - 1);
+        if (i >= size) row.insert(i - size);
+        if (i % 7 == 0 && i + size < rows) row.insert(i + size);
+        for (Index d = 0; d < dense; ++d) row.insert(rows - 1 - d * 3);
+        for (Index j = 0; i >= rows - 3 * dense && (rows - 1 - i) % 3 == 0 && j < rows; ++j) {
+            row.insert(j);
+        }
+        columns.emplace_back(row.begin(), row.end());
+        values.emplace_back(row.size(), 1.0);
+    }
+    return make_csr(rows, rows, columns, values);
+}
+
+}  // namespace
+
+// Lists that are too long for the references above; both backends.
+TEST(block_pattern, levels_and_lists_of_many_rows) {
+    const Context device = context();
+    for (const Index dense : {0, 2}) {
+        const Index size = fewer_run() ? 40 : 200, rows = size * size;
+        const auto matrix = lines_of_a_mesh(size, dense);
+        const auto placed = copy_to(device, matrix.view());
+        std::vector<Index> slots(static_cast<std::size_t>(rows));
+        std::iota(slots.begin(), slots.end(), 0);
+        const auto grid = incomplete::make_grid(device, 1, rows, slots);
+        auto arranged = arrange(device, grid, placed.view(), false, 0);
+        incomplete::count_updates(device, arranged.pattern);
+        incomplete::list_updates(device, arranged.pattern);
+        const HostPattern pattern(device, arranged.pattern);
+        const HostGrid by_levels(device, arranged.grid);
+        // The level of point (x, y) is x + y; rows of a level are ascending. Dense rows follow.
+        const Index others = rows - 3 * dense;
+        Index last_level = -1, last_row = -1, l = 0;
+        for (Index i = 0; i < pattern.block_rows; ++i) {
+            while (i >= pattern.level_offsets[std::size_t(l) + 1]) ++l;
+            const Index row = by_levels.slots[std::size_t(i)];
+            ASSERT_EQ(by_levels.slot_of_column[std::size_t(row)], i);
+            if (row < others) {
+                ASSERT_EQ(l, row / size + row % size);
+            }
+            if (l == last_level) {
+                ASSERT_GT(row, last_row);
+            }
+            last_level = l;
+            last_row = row;
+        }
+        // All pairs of blocks in a column whose rows have a block, by rows.
+        std::vector<std::vector<Index>> in_row(static_cast<std::size_t>(rows));
+        for (Index i = 0; i < rows; ++i) {
+            for (Offset e = pattern.row_offsets[i]; e < pattern.row_offsets[i + 1]; ++e) {
+                const auto b = std::size_t(pattern.row_blocks[std::size_t(e)]);
+                ASSERT_EQ(pattern.rows[b], i);
+                if (!in_row[std::size_t(i)].empty()) {
+                    ASSERT_GT(pattern.columns[b], in_row[std::size_t(i)].back());
+                }
+                in_row[std::size_t(i)].push_back(pattern.columns[b]);
+            }
+        }
+        for (std::size_t b = 0; b < pattern.rows.size(); ++b) {
+            const Index i = pattern.rows[b], j = pattern.columns[b];
+            if (b > 0) {
+                ASSERT_LT(std::pair(pattern.columns[b - 1], pattern.rows[b - 1]), std::pair(j, i));
+            }
+            std::vector<Index> common;
+            std::ranges::set_intersection(in_row[std::size_t(i)], in_row[std::size_t(j)],
+                                          std::back_inserter(common));
+            ASSERT_EQ(pattern.update_offsets[b + 1] - pattern.update_offsets[b],
+                      Offset(common.size()));
+            for (std::size_t u = 0; u < common.size(); ++u) {
+                const auto at = std::size_t(pattern.update_offsets[b]) + u;
+                const auto left = std::size_t(pattern.left[at]);
+                const auto right = std::size_t(pattern.right[at]);
+                ASSERT_EQ(std::pair(pattern.rows[left], pattern.columns[left]),
+                          std::pair(i, common[u]));
+                ASSERT_EQ(std::pair(pattern.rows[right], pattern.columns[right]),
+                          std::pair(j, common[u]));
+            }
+        }
+        const auto lower = incomplete::lower_blocks(
+            device, grid, incomplete::group_pattern(device, placed.view(), 1), false);
+        const Index levels = pattern.levels;
+        EXPECT_EQ(incomplete::arrange_by_levels(device, grid, lower, levels).pattern.levels(),
+                  levels);
+        for (const Index fewer : {1, levels / 2, levels - 1}) {
+            EXPECT_THROW(incomplete::arrange_by_levels(device, grid, lower, fewer),
+                         InvalidArgument);
+        }
     }
 }
 
@@ -196,10 +325,14 @@ TEST(block_pattern, groups_of_rows) {
             const auto pattern = incomplete::group_pattern(device, placed.view(), size);
             EXPECT_EQ(pattern.size, size);
             ASSERT_EQ(pattern.groups, groups);
-            for (Index i = 0; i < groups; ++i) {
-                const std::span<const Index> columns(pattern.columns + pattern.offsets[i],
-                                                     pattern.columns + pattern.offsets[i + 1]);
-                EXPECT_TRUE(std::ranges::equal(columns, expected[std::size_t(i)]));
+            std::vector<Offset> offsets(std::size_t(groups) + 1);
+            std::vector<Index> all(std::size_t(pattern.entries));
+            copy_to_host(device, std::span(pattern.offsets, offsets.size()), std::span(offsets));
+            copy_to_host(device, std::span(pattern.columns, all.size()), std::span(all));
+            for (std::size_t i = 0; i < expected.size(); ++i) {
+                const std::span<const Index> columns(all.data() + offsets[i],
+                                                     all.data() + offsets[i + 1]);
+                EXPECT_TRUE(std::ranges::equal(columns, expected[i]));
             }
         }
     }
@@ -218,34 +351,31 @@ TEST(block_pattern, loaded_blocks_have_the_entries) {
                 general = {symmetric_csr<double>(rows, random_indefinite(random, rows, 3)), {}};
             }
             const auto matrix = general.matrix.view();
-            const auto grid = incomplete::make_grid(k, rows, random_slots(random, rows, 11),
+            const auto made = incomplete::make_grid(device, k, rows, random_slots(random, rows, 11),
                                                     general.row_of_column);
-            const auto lower = incomplete::lower_blocks(
-                grid, incomplete::group_pattern(host(2), matrix, 1), symmetric, 2);
-            auto levels =
-                incomplete::arrange_by_levels(grid, incomplete::add_fill(lower, 1, 1 << 20), 2);
-            const BlockPattern pattern = levels.pattern;
             const auto placed = copy_to(device, matrix);
             const incomplete::SymbolicFactor symbolic(
-                device, std::move(levels.grid), std::move(levels.pattern), placed.view(), symmetric,
-                incomplete::FactorArrays::of_factor(symmetric, 1, 1));
+                device, arrange(device, made, placed.view(), symmetric, 1), placed.view(),
+                symmetric, incomplete::FactorArrays::of_factor(symmetric, 1, 1));
+            const HostPattern pattern(device, symbolic.pattern);
+            const HostGrid grid(device, symbolic.grid);
             const auto scale = random_vector<double>(random, std::size_t(2 * rows));
             const auto scales = copy_to_buffer(device, scale);
-            const Offset square = Offset(k) * k, off = pattern.blocks() * square;
+            const Offset square = Offset(k) * k, off = Offset(pattern.rows.size()) * square;
             Buffer<double> below(device, off), above(device, off);
             Buffer<double> diagonal(device, pattern.block_rows * square);
             for (auto* blocks : {&below, &above, &diagonal}) fill(device, 7.0, blocks->view());
             incomplete::load_blocks<double>(
                 device, symbolic, {scales.data(), scales.data() + rows}, placed.view(),
                 {below.data(), symmetric ? nullptr : above.data(), diagonal.data()});
-            Dense expected(symbolic.grid.slots.size()), found(expected.size());
+            Dense expected(grid.slots.size()), found(expected.size());
             for (std::size_t s = 0; s < expected.size(); ++s) {
-                const Index i = symbolic.grid.row(s);
+                const Index i = grid.row(s);
                 if (i < 0) expected(s, s) = 1;
                 if (i < 0) continue;
                 for (Offset e = matrix.row_offsets[i]; e < matrix.row_offsets[i + 1]; ++e) {
                     const Index j = matrix.column_indices[e];
-                    const auto other = std::size_t(symbolic.grid.slot_of_column[std::size_t(j)]);
+                    const auto other = std::size_t(grid.slot_of_column[std::size_t(j)]);
                     if (symmetric && other > s) continue;
                     expected(s, other) =
                         scale[std::size_t(i)] * matrix.values[e] * scale[std::size_t(rows + j)];
@@ -273,13 +403,17 @@ TEST(block_pattern, loaded_blocks_have_the_entries) {
 }
 
 TEST(block_pattern, rejects) {
-    EXPECT_THROW(incomplete::make_grid(4, 3, {0, 1}), InvalidArgument);
-    EXPECT_THROW(incomplete::make_grid(4, 3, {0, 1, 1}), InvalidArgument);
-    EXPECT_THROW(incomplete::make_grid(4, 3, {0, 1, 3}), InvalidArgument);
+    const Context device = context();
+    EXPECT_THROW(incomplete::make_grid(device, 4, 3, {0, 1}), InvalidArgument);
+    EXPECT_THROW(incomplete::make_grid(device, 4, 3, {0, 1, 1}), InvalidArgument);
+    EXPECT_THROW(incomplete::make_grid(device, 4, 3, {0, 1, 3}), InvalidArgument);
     auto random = generator();
     const auto matrix = symmetric_csr<double>(50, random_indefinite(random, 50, 4));
-    const Grid grid = incomplete::make_grid(1, 50, random_slots(random, 50, 0));
-    EXPECT_THROW(incomplete::add_fill(lower_blocks(grid, matrix), 9, 100), OutOfMemory);
+    const auto placed = copy_to(device, matrix.view());
+    const auto grid = incomplete::make_grid(device, 1, 50, random_slots(random, 50, 0));
+    auto lower = incomplete::lower_blocks(
+        device, grid, incomplete::group_pattern(device, placed.view(), 1), true);
+    EXPECT_THROW(incomplete::add_fill(device, std::move(lower), 9, 100), OutOfMemory);
 }
 
 }  // namespace tessera::test

@@ -1,6 +1,9 @@
 #include "precond/incomplete/symbolic/gpu_schedule.hpp"
 
+#include "base/for_each.hpp"
+#include "base/zeros.hpp"
 #include "gpu/tuning/incomplete_h200.hpp"
+#include "precond/incomplete/symbolic/arrangement.hpp"
 
 namespace tessera::incomplete {
 
@@ -14,13 +17,24 @@ void split(Offset begin, Offset end, F&& f) {
 
 }  // namespace
 
-std::vector<LevelGroup> find_level_groups(const BlockPattern& pattern, Index k, bool symmetric) {
+Offset longest_list(const Context& context, const Buffer<Offset>& offsets) {
+    constexpr Offset max_parts = 1 << 16;
+    const Offset count = offsets.size() - 1, parts = std::min(count, max_parts);
+    Buffer<Offset> longest = zeros<Offset>(context, 1);
+    for_each_index(context, parts, FindLongest{parts, count, offsets.data(), longest.data()});
+    return read_value(context, longest.data());
+}
+
+std::vector<LevelGroup> find_level_groups(const Context& context, const BlockPattern& pattern,
+                                          Index k, bool symmetric) {
     std::vector<LevelGroup> groups;
     if (!symmetric) return {{0, pattern.levels(), false}};
+    const auto row_offsets = copy_to_host(context, pattern.row_offsets);
+    const auto update_offsets = copy_to_host(context, pattern.update_offsets);
     const Offset tile = std::max(1, k / 8);
     for (Index l = 0; l < pattern.levels(); ++l) {
-        const Offset first = pattern.level_offsets[l], last = pattern.level_offsets[l + 1];
-        const Offset begin = pattern.column_offsets[first], end = pattern.column_offsets[last];
+        const auto [first, begin] = pattern.level_starts[l];
+        const auto [last, end] = pattern.level_starts[l + 1];
         Offset products = (last - first) * cuda::level_row_products + end - begin, longest = 0;
         const auto add_lists = [&](const std::vector<Offset>& offsets, Offset from, Offset to) {
             products += offsets[to] - offsets[from];
@@ -28,8 +42,8 @@ std::vector<LevelGroup> find_level_groups(const BlockPattern& pattern, Index k, 
                 longest = std::max(longest, offsets[i + 1] - offsets[i]);
             }
         };
-        add_lists(pattern.row_offsets, first, last);
-        add_lists(pattern.update_offsets, begin, end);
+        add_lists(row_offsets, first, last);
+        add_lists(update_offsets, begin, end);
         const bool batched =
             products * tile * tile <= cuda::max_level_products && longest <= max_piece;
         if (groups.empty() || groups.back().batched != batched) groups.push_back({l, l, batched});
@@ -38,9 +52,12 @@ std::vector<LevelGroup> find_level_groups(const BlockPattern& pattern, Index k, 
     return groups;
 }
 
-SplitSums::SplitSums(const Context& context, const std::vector<Offset>& offsets) {
-    const auto count = Offset(offsets.size()) - 1;
-    limit = std::max(max_piece, 16 * offsets.back() / std::max<Offset>(1, count));
+SplitSums::SplitSums(const Context& context, const Buffer<Offset>& in_context) {
+    const Offset count = in_context.size() - 1;
+    const Offset all_items = read_value(context, in_context.data() + count);
+    limit = std::max(max_piece, 16 * all_items / std::max<Offset>(1, count));
+    if (longest_list(context, in_context) <= limit) return;
+    const auto offsets = copy_to_host(context, in_context);
     std::vector<Offset> split_items;
     std::vector<Index> first;
     std::vector<SumPiece> all;
@@ -58,12 +75,10 @@ SplitSums::SplitSums(const Context& context, const std::vector<Offset>& offsets)
     pieces = copy_to_buffer(context, all);
 }
 
-SplitSolve::SplitSolve(const Context& context, const std::vector<Offset>& offsets,
-                       bool descending) {
+SplitSolve::SplitSolve(const Context& context, const Buffer<Offset>& in_context, bool descending) {
+    if (longest_list(context, in_context) <= max_piece) return;
+    const auto offsets = copy_to_host(context, in_context);
     const Index rows = Index(offsets.size()) - 1;
-    Offset longest = 0;
-    for (Index i = 0; i < rows; ++i) longest = std::max(longest, offsets[i + 1] - offsets[i]);
-    if (longest <= max_piece) return;
     std::vector<SolveTask> all;
     all.reserve(std::size_t(rows));
     for (Index step = 0; step < rows; ++step) {

@@ -16,7 +16,13 @@ struct LevelGroup {
 };
 
 /// All levels; groups of batched levels, of symmetric matrices only, are as long as possible.
-std::vector<LevelGroup> find_level_groups(const BlockPattern& pattern, Index k, bool symmetric);
+/// Waits.
+std::vector<LevelGroup> find_level_groups(const Context& context, const BlockPattern& pattern,
+                                          Index k, bool symmetric);
+
+/// The length of the longest list, from offsets[i] to offsets[i + 1] in the memory of `context`.
+/// Waits.
+Offset longest_list(const Context& context, const Buffer<Offset>& offsets);
 
 /// Maximum number of blocks, or Schur updates, of a piece. Lists much longer than the others, as
 /// those of dense rows, are split into pieces, which several warps sum up.
@@ -26,7 +32,8 @@ inline constexpr Offset max_piece = 128;
 /// than sixteen times the average.
 struct SplitSums {
     SplitSums() = default;
-    SplitSums(const Context& context, const std::vector<Offset>& offsets);
+    /// Waits.
+    SplitSums(const Context& context, const Buffer<Offset>& offsets);
 
     template <class T>
     SplitSumsView<T> view(T* partial) const {
@@ -49,7 +56,8 @@ struct SplitSums {
 /// descending i, each row after its pieces; none if no list is longer than a piece.
 struct SplitSolve {
     SplitSolve() = default;
-    SplitSolve(const Context& context, const std::vector<Offset>& offsets, bool descending);
+    /// Waits.
+    SplitSolve(const Context& context, const Buffer<Offset>& offsets, bool descending);
 
     /// Null: all rows in their order.
     const SolveTask* data() const { return tasks.empty() ? nullptr : tasks.data(); }

@@ -8,12 +8,13 @@ namespace tessera::incomplete {
 /// Maximum number of rows of a group.
 inline constexpr Index max_group = 8;
 
-/// The pattern of a square matrix by groups of `size` consecutive rows and columns, in host memory:
-/// group i has an entry in the groups columns[offsets[i]] .. columns[offsets[i + 1] - 1],
-/// ascending.
+/// The pattern of a square matrix by groups of `size` consecutive rows and columns, in the memory
+/// of a Context: group i has an entry in the groups columns[offsets[i]] .. columns[offsets[i + 1] -
+/// 1], ascending.
 struct GroupPattern {
     Index size = 1;
     Index groups = 0;
+    Offset entries = 0;
     const Offset* offsets = nullptr;
     const Index* columns = nullptr;
     /// The arrays, unless they are those of the matrix.
@@ -22,8 +23,7 @@ struct GroupPattern {
 };
 
 /// The pattern of a matrix in the memory of `context`, whose rows are a multiple of `size`, at most
-/// max_group: groups are found there. With size 1 on a CPU the arrays stay those of the matrix.
-/// Waits.
+/// max_group. With size 1 the arrays stay those of the matrix. Waits.
 template <class T>
 GroupPattern group_pattern(const Context& context, const CsrView<T>& matrix, Index size);
 

@@ -21,7 +21,7 @@ Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index 
         double(pattern.blocks()) * (square * arrays.blocks + 3 * sizeof(Index) + sizeof(Offset)) +
         m * (arrays.diagonals * square + 72 +
              k * ((arrays.permutations + 2) * sizeof(Index) + 4 * sizeof(T))) +
-        double(pattern.updates()) * 2 * sizeof(Index);
+        double(pattern.updates) * 2 * sizeof(Index);
     const auto free = double(context.free_memory());
     if (bytes <= free) return Offset(bytes);
     const auto megabytes = [](double count) {
@@ -35,52 +35,25 @@ Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index 
 }  // namespace
 
 template <class T>
-SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPattern pattern,
+SymbolicFactor::SymbolicFactor(const Context& context, GridByLevels arranged,
                                const CsrView<T>& matrix, bool symmetric, const FactorArrays& arrays)
-    : grid(std::move(the_grid)), nonzeros(matrix.nonzeros) {
+    : grid(std::move(arranged.grid)),
+      pattern(std::move(arranged.pattern)),
+      nonzeros(matrix.nonzeros) {
     const Index k = grid.k;
-    if (pattern.update_offsets.empty()) count_updates(pattern, context.threads());
-    updates = pattern.updates();
+    if (pattern.update_offsets.empty()) count_updates(context, pattern);
     bytes = checked_bytes<T>(context, pattern, k, arrays);
-    if (updates > 0) list_updates(pattern, context.threads());
-    for (const Index row : pattern.level_offsets) {
-        level_starts.push_back({row, pattern.column_offsets[row]});
-    }
-    level_groups.assign(1, {0, levels(), false});
-    if (context.on_gpu()) {
-        level_groups = find_level_groups(pattern, k, symmetric);
-        device_level_starts = copy_to_buffer(context, level_starts);
-        split_rows = SplitSums(context, pattern.row_offsets);
-        split_columns = SplitSums(context, pattern.column_offsets);
-        split_updates = SplitSums(context, pattern.update_offsets);
-        lower_tasks = SplitSolve(context, pattern.row_offsets, false);
-        upper_tasks = SplitSolve(context, pattern.column_offsets, true);
-    }
-    // Frees each host list after it is copied.
-    const auto upload = [&](auto& list, auto& buffer) {
-        buffer = copy_to_buffer(context, list);
-        list = {};
-        return std::as_const(buffer).data();
-    };
-    lists = {k,
-             grid.block_rows,
-             pattern.blocks(),
-             symmetric,
-             upload(pattern.column_offsets, column_offsets),
-             upload(pattern.rows, rows),
-             upload(pattern.columns, columns),
-             upload(pattern.row_offsets, row_offsets),
-             upload(pattern.row_blocks, row_blocks),
-             upload(pattern.update_offsets, update_offsets),
-             upload(pattern.left, left),
-             upload(pattern.right, right)};
+    list_updates(context, pattern);
+    lists = pattern.lists(k, symmetric);
     pattern_hash = tessera::pattern_hash(context, matrix);
-    slot_of_column = copy_to_buffer(context, grid.slot_of_column);
-    slots = copy_to_buffer(context, grid.slots);
-    if (grid.row_of_column.empty()) return;
-    std::vector<Index> in_slots(grid.slots.size());
-    for (std::size_t s = 0; s < in_slots.size(); ++s) in_slots[s] = grid.row(s);
-    row_slots = copy_to_buffer(context, in_slots);
+    level_groups.assign(1, {0, pattern.levels(), false});
+    if (!context.on_gpu()) return;
+    level_groups = find_level_groups(context, pattern, k, symmetric);
+    split_rows = SplitSums(context, pattern.row_offsets);
+    split_columns = SplitSums(context, pattern.column_offsets);
+    split_updates = SplitSums(context, pattern.update_offsets);
+    lower_tasks = SplitSolve(context, pattern.row_offsets, false);
+    upper_tasks = SplitSolve(context, pattern.column_offsets, true);
 }
 
 template <class T>
@@ -105,16 +78,16 @@ void load_blocks(const Context& context, const SymbolicFactor& symbolic, const S
     clear(blocks.lower, lists.blocks);
     clear(blocks.upper, lists.blocks);
     clear(blocks.diagonal, lists.block_rows);
-    const RowsOfThread slots(context.on_gpu(), symbolic.slots.size());
+    const RowsOfThread slots(context.on_gpu(), symbolic.grid.slots.size());
     for_each_index(
         context, slots.threads,
-        LoadEntries<T>{slots, lists, symbolic.rows_in_slots().data(),
-                       symbolic.slot_of_column.data(), scales, matrix, blocks, largest_bits});
+        LoadEntries<T>{slots, lists, symbolic.grid.rows_in_slots().data(),
+                       symbolic.grid.slot_of_column.data(), scales, matrix, blocks, largest_bits});
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                     \
-    template SymbolicFactor::SymbolicFactor(const Context&, Grid, BlockPattern, const CsrView<T>&, \
-                                            bool, const FactorArrays&);                            \
+    template SymbolicFactor::SymbolicFactor(const Context&, GridByLevels, const CsrView<T>&, bool, \
+                                            const FactorArrays&);                                  \
     template bool SymbolicFactor::has_pattern_of(const Context&, const CsrView<T>&) const;         \
     template decltype(load_blocks<T>) load_blocks<T>;
 TESSERA_INSTANTIATE(float)

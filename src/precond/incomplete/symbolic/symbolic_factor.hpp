@@ -28,29 +28,21 @@ struct SymbolicFactor {
     /// Throws OutOfMemory unless `context`, where `matrix` is, has the memory for the whole factor
     /// with these arrays.
     template <class T>
-    SymbolicFactor(const Context& context, Grid grid, BlockPattern pattern,
-                   const CsrView<T>& matrix, bool symmetric, const FactorArrays& arrays);
+    SymbolicFactor(const Context& context, GridByLevels arranged, const CsrView<T>& matrix,
+                   bool symmetric, const FactorArrays& arrays);
 
     /// Whether a matrix has the pattern of the setup, by a hash. Waits.
     template <class T>
     bool has_pattern_of(const Context& context, const CsrView<T>& matrix) const;
-    Index levels() const { return Index(level_starts.size()) - 1; }
 
     Grid grid;
-    Offset nonzeros = 0, updates = 0;
-    Offset bytes = 0;                      ///< Memory of the whole factor.
-    std::vector<LevelStart> level_starts;  ///< levels() + 1 level starts.
-    Buffer<Index> slots;                   ///< Column of A in each slot, or -1, and
-    Buffer<Index> row_slots;  ///< its row, if the rows do not belong to columns of their number.
-    const Buffer<Index>& rows_in_slots() const { return row_slots.empty() ? slots : row_slots; }
-    Buffer<Index> slot_of_column;
-    PatternLists lists;  ///< Pointers to the following buffers, those of BlockPattern.
-    Buffer<Offset> column_offsets, row_offsets, update_offsets;
-    Buffer<Index> rows, columns, row_blocks, left, right;
+    BlockPattern pattern;
+    PatternLists lists;  ///< The lists of `pattern`.
+    Offset nonzeros = 0;
+    Offset bytes = 0;  ///< Memory of the whole factor.
     std::uint64_t pattern_hash = 0;
     // GPU schedule; on the CPU one group of all levels.
     std::vector<LevelGroup> level_groups;
-    Buffer<LevelStart> device_level_starts;
     SplitSums split_rows, split_columns, split_updates;
     SplitSolve lower_tasks, upper_tasks;
 };
