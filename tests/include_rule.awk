@@ -19,7 +19,7 @@ BEGIN {
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
     public["tessera/detail/cells.hpp"] = public["tessera/detail/ldlt_by_rows.hpp"] = 1
     public["tessera/detail/orientation.hpp"] = 2
-    split("sliced vector_steps ordering bsr rank_rows symmetric_product largest_element norm accurate_residual", list, " ")
+    split("sliced vector_steps ordering bsr rank_rows symmetric_product largest_element norm accurate_residual equilibrated_errors", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/amg.hpp"] = public["tessera/amg_over_ranks.hpp"] = 3

@@ -26,7 +26,7 @@ bool is_scaled(const Context& context, const CsrView<T>& a, std::span<const T> r
 template <class T>
 Buffer<double> diagonal_scaling(const Context& context, const CsrView<T>& a);
 
-/// The same of a matrix in host memory where it has no small diagonal, else empty.
+/// diagonal_scaling, for a matrix in host memory without a small diagonal entry; else empty.
 template <class T>
 std::vector<double> scaling_of_large_diagonal(const CsrView<T>& a);
 

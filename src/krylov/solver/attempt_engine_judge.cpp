@@ -91,7 +91,7 @@ void AttemptEngine<T>::call_singular(SolveReport& report, const std::string& why
 template <class T>
 struct AttemptEngine<T>::Look {
     static constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
-    static constexpr double max_error = 10 * roundoff;  ///< Of a stable direct solver.
+    static constexpr double max_error = 10 * roundoff;  ///< A stable direct solver leaves less.
     static constexpr double max_growth = 1e-3 / roundoff;
     const Context& context;
     const CsrView<T>& matrix;

@@ -232,7 +232,7 @@ TEST(solution_errors, rows_bound_the_equilibrated_errors) {
     for (Index i = 0; i < matrix.rows(); ++i) x[std::size_t(i)] /= unit(i);
     std::vector<double> b;
     for (const auto sum : product(matrix, x)) b.push_back(double(sum) * (1 + 1e-10));
-    for (const double size : {1.0, 1e6, 1e12}) {  // Of x, beside what b asks for.
+    for (const double size : {1.0, 1e6, 1e12}) {  // An x beside what b asks for.
         for (double& value : x) value += (size - 1) * 1e-3 / unit(Index(&value - x.data()));
         const auto errors = solution_errors<double>(cpu, matrix.view(), b, x);
         const auto found = equilibrated_errors<double>(cpu, matrix.view(), b, x);

@@ -250,8 +250,7 @@ Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric
     if (!symmetric) {
         result.blocks = strong_components(matrix, result.row_of_column, result.block_of_column);
     }
-    // A symmetric matrix may lack the mirror images of negligible entries; others may have them
-    // all.
+    // A symmetric matrix may lack images of negligible entries, another one have all of them.
     const bool is_in_place = symmetric || (result.blocks == 1 && !result.matched);
     if (!is_in_place || !has_symmetric_pattern(matrix)) {
         result.symmetric_pattern = block_pattern(matrix, result);
