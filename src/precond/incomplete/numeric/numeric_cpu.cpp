@@ -88,7 +88,8 @@ void schur_diagonals_of(const PatternView<T>& a, Index first, Index last, const 
 template <class T>
 void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last,
                      const TriangleArrays<T>& arrays) {
-    const auto [from, v, w, multipliers, v_out, w_out] = arrays;
+    const T *const from = arrays.from, *const v = arrays.v, *const w = arrays.w;
+    T *const v_out = arrays.v_out, *const w_out = arrays.w_out;
     with_block_size(a.k, [&](auto size) HWY_ATTR {
         constexpr Index k = decltype(size)::value;
         T block[k * k], product[k * k], transposed[k * k];
@@ -101,7 +102,7 @@ void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last,
                                  a.right + triple, v, w, block);
             if (w_out != nullptr) std::copy(block, block + k * k, w_out + b * k * k);
             if (v_out == nullptr) continue;
-            const T* const x = multipliers + Offset(a.columns[b]) * k * k;
+            const T* const x = arrays.multipliers + Offset(a.columns[b]) * k * k;
             for (Index e = 0; e < k * k; ++e) transposed[e] = x[e / k + e % k * k];
             subtract_products<k>(1, &only, &only, block, transposed, product);
             for (Index e = 0; e < k * k; ++e) v_out[b * k * k + e] = -product[e];

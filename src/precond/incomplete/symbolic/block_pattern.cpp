@@ -157,25 +157,25 @@ PatternLists BlockPattern::lists(Index k, bool symmetric) const {
 
 GridByLevels arrange_by_levels(const Context& context, const Grid& grid, const BlockRows& blocks,
                                Index max_levels) {
-    const auto [order, level_offsets] = TESSERA_RUN(order_by_levels, context, blocks, max_levels);
-    require_argument("preconditioner", !level_offsets.empty(),
+    const LevelOrder levels = TESSERA_RUN(order_by_levels, context, blocks, max_levels);
+    require_argument("preconditioner", !levels.level_offsets.empty(),
                      "incomplete factors: they have more"
                      " levels than max_levels=",
                      max_levels);
     BlockPattern pattern;
     pattern.block_rows = grid.block_rows;
-    TESSERA_RUN(list_blocks, context, blocks, order, inverse_of(context, order, grid.block_rows),
-                pattern);
-    const Offset starts = level_offsets.size();
+    TESSERA_RUN(list_blocks, context, blocks, levels.order,
+                inverse_of(context, levels.order, grid.block_rows), pattern);
+    const Offset starts = levels.level_offsets.size();
     pattern.level_starts_in_context = Buffer<LevelStart>(context, starts);
     for_each_index(context, starts,
-                   FindLevelStarts{level_offsets.data(), pattern.column_offsets.data(),
+                   FindLevelStarts{levels.level_offsets.data(), pattern.column_offsets.data(),
                                    pattern.level_starts_in_context.data()});
     pattern.level_starts = copy_to_host(context, pattern.level_starts_in_context);
     const auto reordered = [&](const Buffer<Index>& slots) {
         Buffer<Index> result(context, slots.size());
         for_each_index(context, slots.size(),
-                       ReorderSlots{grid.k, order.data(), slots.data(), result.data()});
+                       ReorderSlots{grid.k, levels.order.data(), slots.data(), result.data()});
         return result;
     };
     Grid by_levels{
