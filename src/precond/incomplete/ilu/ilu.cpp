@@ -110,7 +110,7 @@ struct Arrangement {
 };
 
 /// Rows that stay together, and the rows of a block: those given, or the natural ones.
-///   H200, convection3d:80  1 row, 4, 8 rows  setup 7.6, 6.3, 6.0 ms  application 0.37, 0.58, 0.48
+///   H200, convection3d:80  1 row, 4, 8 rows  setup 7.6, 6.3, 6.0 ms  application 0.36, 0.58, 0.29
 template <class T>
 incomplete::RowOrder choose_blocks(const Context& context, const CsrView<T>& matrix,
                                    const IluOptions& options) {

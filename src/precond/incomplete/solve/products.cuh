@@ -49,10 +49,9 @@ struct PlainLoad {
     static __device__ __forceinline__ T load(const T* x) {
         return *x;
     }
-    template <class T>
-    static __device__ __forceinline__ T wait(const T*, T value) {
-        return value;
-    }
+    template <class T, int blocks, int elements>
+    static __device__ __forceinline__ void wait(const T* const (&)[blocks], int,
+                                                T (&)[blocks][elements]) {}
 };
 
 /// Loads the values of a block that belong to this lane.
@@ -162,13 +161,10 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
                     factors[u][i] = Element::load(from[u] + i * stride);
                 }
             }
+            Element::wait(from, stride, factors);
 #pragma unroll
             for (int u = 0; u < Team::in_flight; ++u) {
                 if (e + u >= count) break;
-#pragma unroll
-                for (int i = 0; i < factors_per_block; ++i) {
-                    factors[u][i] = Element::wait(from[u] + i * stride, factors[u][i]);
-                }
 #pragma unroll
                 for (int s = 0; s < Team::steps; ++s) {
 #pragma unroll

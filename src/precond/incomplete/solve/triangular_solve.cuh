@@ -27,17 +27,30 @@ __device__ __forceinline__ T load_relaxed(const T* x) {
     return AtomicRef<T>(*const_cast<T*>(x)).load(::cuda::memory_order_relaxed);
 }
 
-/// Reads vector elements that another warp of the kernel writes: `wait` polls until the element is
-/// ready. Values are their own flags, so no memory fence is needed.
+/// Reads vector elements that another warp of the kernel writes: `wait` polls those of some blocks,
+/// `stride` apart, all at once until they are ready. Values are their own flags, so no memory fence
+/// is needed.
 struct PollingLoad {
     template <class T>
     static __device__ __forceinline__ T load(const T* x) {
         return load_relaxed(x);
     }
-    template <class T>
-    static __device__ __forceinline__ T wait(const T* x, T value) {
-        while (!is_ready(value)) value = load_relaxed(x);
-        return value;
+    template <class T, int blocks, int elements>
+    static __device__ __forceinline__ void wait(const T* const (&from)[blocks], int stride,
+                                                T (&values)[blocks][elements]) {
+        bool waits = true;
+        while (waits) {
+            waits = false;
+#pragma unroll
+            for (int u = 0; u < blocks; ++u) {
+#pragma unroll
+                for (int i = 0; i < elements; ++i) {
+                    if (is_ready(values[u][i])) continue;
+                    values[u][i] = load_relaxed(from[u] + i * stride);
+                    waits = true;
+                }
+            }
+        }
     }
 };
 
@@ -95,6 +108,11 @@ __global__ void __launch_bounds__(product_threads)
             transposed_block_product<k>(team, transposes + row_offset * k, b + row_offset, true,
                                         own);
         }
+    } else if (whole) {  // Before it waits: rows that depend on it wait for its last load, too.
+#pragma unroll
+        for (int i = 0; i < elements; ++i) {
+            own[i] = b[row_offset + team.template element<upper>(i)];
+        }
     }
     list_sums<upper, PollingLoad, k>(a, team, {task.begin, task.end}, v, y, sums);
     if (task.pieces > 0) {
@@ -102,8 +120,10 @@ __global__ void __launch_bounds__(product_threads)
              p += Team::template lanes_per_sum<upper>) {
 #pragma unroll
             for (int i = 0; i < elements; ++i) {
-                const T* from = pieces + p * k + team.template element<upper>(i);
-                sums[i] += PollingLoad::wait(from, PollingLoad::load(from));
+                const T* const from[1] = {pieces + p * k + team.template element<upper>(i)};
+                T piece[1][1] = {{PollingLoad::load(from[0])}};
+                PollingLoad::wait(from, 1, piece);
+                sums[i] += piece[0][0];
             }
         }
         __syncwarp();
@@ -114,7 +134,6 @@ __global__ void __launch_bounds__(product_threads)
 #pragma unroll
     for (int i = 0; i < elements; ++i) {
         const int element = team.template element<upper>(i);
-        if (!upper && whole) own[i] = b[row_offset + element];
         publish(to + element, whole ? own[i] - sums[i] : sums[i]);
     }
 }
