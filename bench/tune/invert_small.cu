@@ -83,8 +83,7 @@ double fraction_of_copy(const Arena& arena, int n, Launch&& launch) {
 template <class T, int Tile, int lanes, int rows, int blocks, bool checked>
 void candidate(const Arena& arena) {
     const double fraction = fraction_of_copy<T>(arena, Tile, [](auto& chain, const auto& job) {
-        batched::cuda::launch_small<T, Tile, false, true, lanes, rows, blocks, checked>(
-            chain, job, Tile, [](int) { return true; });
+        batched::cuda::launch_small<T, Tile, true, lanes, rows, blocks, checked>(chain, job, Tile);
     });
     std::printf("%s %d %d %d %d %d %.4f\n", name<T>, Tile, lanes, rows, blocks, checked, fraction);
     std::fflush(stdout);

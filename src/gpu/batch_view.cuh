@@ -21,24 +21,18 @@ __device__ __forceinline__ Offset leading_dimension_of(const batched::BatchView<
     return view.sizes != nullptr ? n : view.leading_dimension;
 }
 
-/// Whether matrices of n rows are column-major without gaps between their columns.
+/// Whether all matrices are of one size, and lines and matrices follow each other without gaps.
 template <class T>
-TESSERA_HOST_DEVICE bool is_packed(const batched::BatchView<T>& view, int n) {
-    return view.layout == batched::Layout::column_major &&
-           (view.sizes != nullptr || view.leading_dimension == n);
-}
-
-/// Whether all matrices are of one size, packed, and stored one after the other without gaps.
-template <class T>
-TESSERA_HOST_DEVICE bool is_contiguous(const batched::BatchView<T>& view) {
+TESSERA_HOST_DEVICE bool is_run(const batched::BatchView<T>& view) {
     return view.sizes == nullptr && view.starts == nullptr && view.offsets == nullptr &&
-           is_packed(view, view.size) && view.stride == Offset(view.size) * view.size;
+           view.leading_dimension == view.size && view.stride == Offset(view.size) * view.size;
 }
 
-/// Whether they are contiguous and aligned to 16 bytes.
+/// Whether they are column-major, too, and aligned to 16 bytes.
 template <class T>
 bool is_contiguous_aligned(const batched::BatchView<T>& view) {
-    return is_contiguous(view) && reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0;
+    return is_run(view) && view.layout == batched::Layout::column_major &&
+           reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0;
 }
 
 /// Matrix b of n rows, of either layout.

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "batched/factor/factor_any_size.cuh"
-#include "gpu/tiles/staging/contiguous_tile.cuh"
 #include "gpu/tiles/staging/packs.cuh"
+#include "gpu/tiles/staging/warp_staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 
-/// LDU with static or partial pivoting and static LL^T of the smallest matrices, all of one size
-/// and contiguous, one per thread; results equal those of the general kernels in every bit.
+/// LDU with static or partial pivoting and static LL^T of the smallest matrices, all of one size,
+/// one per thread; results equal those of the general kernels in every bit.
 namespace tessera::batched::cuda {
 
 namespace {
@@ -114,10 +114,11 @@ __device__ __noinline__ void factorise_by_warp(const FactorJob<T>& job, Offset b
     factorise<Method, SharedRows<T>>(TeamMatrix<T, Team>{Team(), shared, n, b, true}, job, false);
 }
 
-/// Shared memory of a warp in bytes, and the warps of a thread block.
+/// Shared memory of a warp in bytes, 256 of them for addresses, and the warps of a thread block.
 template <class T, int n>
 struct ThreadFactorShape {
-    static constexpr int bytes = std::max(ThreadStage<T, n>::bytes, factor_bytes<T>(n, 32));
+    static constexpr int bytes =
+        256 + std::max(thread_stage<T, n>.bytes(32, int(sizeof(T))), factor_bytes<T>(n, 32));
     static constexpr int warps = bytes > 16384 ? 1 : 4;
 };
 
@@ -127,22 +128,24 @@ template <class Elimination, class T, int n, int warps, int blocks>
 __global__ void __launch_bounds__(32 * warps, blocks)
     factor_per_thread_kernel(const __grid_constant__ FactorJob<T> job) {
     using Shape = ThreadFactorShape<T, n>;
-    using Stage = ThreadStage<T, n>;
-    constexpr int width = Stage::width(Stage::matrix_bytes);
+    constexpr LineStage stage = thread_stage<T, n>;
+    constexpr int width = pack_bytes(n * n * int(sizeof(T)));
     extern __shared__ __align__(16) unsigned char thread_memory[];
     begin_dependent();
-    unsigned char* const memory = thread_memory + int(threadIdx.x) / 32 * Shape::bytes;
+    unsigned char* const own = thread_memory + int(threadIdx.x) / 32 * Shape::bytes;
+    unsigned char* const memory = own + 256;
     T* const staged = reinterpret_cast<T*>(memory);
     const int lane = int(threadIdx.x) % 32;
-    const Offset first = (Offset(blockIdx.x) * warps + threadIdx.x / 32) * 32;
-    const int count = int(min(Offset(32), job.a.count - first));
-    if (count <= 0) return;
-    Stage::Tile::load(job.a.values + first * (n * n), count, staged);
+    const WarpMatrices matrices = matrices_of_warp<32, warps>(nullptr, 0, job.a.count, n, own);
+    const Offset first = matrices.first;
+    const int count = matrices.count;
+    if (count == 0) return;
+    load_matrices(job.a, matrices, stage, staged);
     wait_for_copies();
     const int m = min(lane, count - 1);
     T a[n * n];
     Index row[n];
-    load_packs<width, n * n>(staged + m * Stage::stride, a);
+    load_packs<width, n * n>(staged + m * stage.stride, a);
 #pragma unroll
     for (int i = 0; i < n; ++i) row[i] = i;
     const bool done =
@@ -150,11 +153,10 @@ __global__ void __launch_bounds__(32 * warps, blocks)
     const unsigned failed = __ballot_sync(full_warp, !done && lane < count);
     __syncwarp();  // Lanes without a matrix have read the last one.
     if (done && lane < count) {
-        store_packs<width, n * n>(staged + lane * Stage::stride, a);
+        store_packs<width, n * n>(staged + lane * stage.stride, a);
         if (job.results.info != nullptr) job.results.info[first + lane] = 0;
     }
-    __syncwarp();
-    Stage::Tile::store(job.f.values + first * (n * n), count, staged);  // Failed ones as given.
+    store_matrices(job.f, matrices, stage, staged);  // Failed ones as given.
     __syncwarp();
     const PermutationsView<Index>& p = job.permutations;
     Index* const order = reinterpret_cast<Index*>(memory);
@@ -179,8 +181,8 @@ __global__ void __launch_bounds__(32 * warps, blocks)
 template <Factorisation kind, Pivoting pivoting, class T>
 bool factorise_per_thread(const Context& context, const FactorJob<T>& job) {
     constexpr int largest = max_factor_per_thread<T>(kind, pivoting);
-    if (!is_contiguous_aligned(job.a) || !is_contiguous_aligned(job.f) || job.a.size > largest ||
-        wants_more_than_info(job.results) || job.options.relative) {
+    if (job.plan != nullptr || job.a.size > largest || wants_more_than_info(job.results) ||
+        job.options.relative) {
         return false;
     }
     bool is_done = false;

@@ -2,9 +2,9 @@
 
 #include "batched/invert/kernels.hpp"
 #include "gpu/batch_view.cuh"
-#include "gpu/bulk_copy.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/tiles/elimination/gauss_jordan_panels.cuh"
+#include "gpu/tiles/staging/warp_staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
@@ -19,18 +19,25 @@ namespace {
 template <int n>
 struct alignas(16) PanelStage {
     static constexpr int pitch = 36;  ///< Pitch of columns; no bank conflicts within a tile.
+    /// The given matrix: columns of odd length are adjacent, with few bank conflicts.
+    static constexpr LineStage given =
+        n % 2 == 0 ? LineStage{pitch, n* pitch, n / 2} : LineStage{n, n* n, 0};
     union {
         double values[n * pitch];
         PanelMemory panels;
     };
     int offsets[32];  ///< Offsets of the columns of D in `values`, by the rows of their pivots.
     double norm;
-    unsigned long long arrived;
+    unsigned long long address;
 };
 
-/// Sets the entries of a tile to value(row, column) inside the matrix, 0 outside.
-template <int n, class Value>
-__device__ __forceinline__ void fill_tile(PanelTile<n>& tile, Value&& value) {
+/// Loads a matrix, zeros outside.
+template <int n>
+__device__ __forceinline__ void load_tile(PanelTile<n>& tile, const InvertJob<double>& job,
+                                          const WarpMatrices& matrix, PanelStage<n>& stage) {
+    constexpr LineStage given = PanelStage<n>::given;
+    load_matrices(job.a, matrix, given, stage.values, job.a.layout == Layout::row_major);
+    wait_for_copies();
     const int q = int(threadIdx.x) % 32 / 4;
 #pragma unroll
     for (int t = 0; t < PanelTile<n>::tiles; ++t) {
@@ -40,60 +47,12 @@ __device__ __forceinline__ void fill_tile(PanelTile<n>& tile, Value&& value) {
 #pragma unroll
             for (int u = 0; u < PanelTile<n>::tiles; ++u) {
                 const int row = 8 * u + q;
-                tile.c[u][t][e] = row < n && column < n ? value(row, column) : 0.0;
+                const bool inside = row < n && column < n;
+                tile.c[u][t][e] = inside ? stage.values[column * given.pitch + row] : 0.0;
             }
         }
     }
-}
-
-template <int n>
-__device__ __forceinline__ void load_values(PanelTile<n>& tile,
-                                            const StridedMatrix<const double>& a) {
-    fill_tile(tile, [&](int row, int column) { return a(row, column); });
-}
-
-/// Loads by bulk copies and returns true if the layout allows it.
-template <int n>
-__device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const StridedMatrix<const double>& a,
-                                          PanelStage<n>& stage) {
-#if __CUDA_ARCH__ >= 900
-    const int lane = int(threadIdx.x) % 32;
-    const bool aligned = reinterpret_cast<unsigned long long>(a.start) % 16 == 0;
-    const CopyBarrier barrier(&stage.arrived);
-    // For other n the columns stay adjacent: pitch n has few bank conflicts.
-    constexpr bool by_columns = n % 16 == 0;
-    const bool fits =
-        a.row_stride == 1 && (by_columns ? a.column_stride % 2 == 0 : a.column_stride == n);
-    if (!fits || (n % 2 == 0 && !aligned)) return false;
-    constexpr int values = n * n / 2 * 2;
-    if (lane == 0) barrier.init();
     __syncwarp();
-    if (lane == 0) barrier.expect(values * int(sizeof(double)));
-    if constexpr (by_columns) {
-        if (lane < n) {
-            barrier.copy(a.start + lane * a.column_stride, stage.values + lane * stage.pitch,
-                         n * int(sizeof(double)));
-        }
-        barrier.wait(0);
-        fill_tile(tile,
-                  [&](int row, int column) { return stage.values[column * stage.pitch + row]; });
-    } else {  // Odd n: all but the last value, or all but the first, by bulk copy.
-        const int skip = aligned ? 0 : 1;
-        if (lane == 0) {
-            barrier.copy(a.start + skip, stage.values + 2 * skip, values * int(sizeof(double)));
-            if (n % 2 == 1) {
-                const int other = aligned ? values : 0;
-                stage.values[skip + other] = a.start[other];
-            }
-        }
-        barrier.wait(0);
-        __syncwarp();
-        fill_tile(tile, [&](int row, int column) { return stage.values[skip + column * n + row]; });
-    }
-    return true;
-#else
-    return false;
-#endif
 }
 
 /// max_i sum_j |a_ij| of a tile.
@@ -165,16 +124,6 @@ __device__ __forceinline__ double for_inverse_row(const PanelStage<n>& stage,
     return int(threadIdx.x) % 32 < n ? sum : 0.0;
 }
 
-/// The matrix of this warp among the `count` from `first` on in the order, or -1.
-/// Recomputed at each call (volatile asm), so that no registers hold it in between.
-__device__ __forceinline__ Offset matrix_of_warp(const Index* order, Index first, Index count) {
-    unsigned block;
-    asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
-    const Offset position = Offset(block) * panel_warps + threadIdx.x / 32;
-    if (position >= count) return -1;
-    return order == nullptr ? first + position : Offset(order[first + position]);
-}
-
 /// Blocked Gauss-Jordan elimination with implicit partial pivoting in FP64; one matrix per warp in
 /// 8 x 8 tensor-core tiles. Panels of four columns are eliminated with one row per lane, the other
 /// columns updated by mma.m16n8k4.
@@ -186,27 +135,27 @@ __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
     PanelStage<n>& stage = reinterpret_cast<PanelStage<n>*>(panels_memory)[threadIdx.x / 32];
     const int lane = int(threadIdx.x) % 32;
     if (begin_in_chain(first_in_chain)) return;
+    const auto matrix_here = [&] {
+        return matrices_of_warp<1, panel_warps>(job.order, first, count, n, &stage.address);
+    };
     PanelTile<n> tile;
     {
-        const Offset b = matrix_of_warp(job.order, first, count);
-        if (b < 0) return;
-        const StridedMatrix<const double> a(job.a, b, n);
-        if (!load_bulk(tile, a, stage)) load_values(tile, a);
+        const WarpMatrices matrix = matrix_here();
+        if (matrix.count == 0) return;
+        load_tile(tile, job, matrix, stage);
     }
-    __syncwarp();
     if (job.results.reciprocal_condition != nullptr) {
         const double norm = row_sum_norm(tile);
         if (lane == 0) stage.norm = norm;
     }
     PanelPivots pivots = tile.template invert<false>(stage.panels);
     if (pivots.info != 0) {
-        const Offset b = matrix_of_warp(job.order, first, count);
-        load_values(tile, StridedMatrix<const double>(job.a, b, n));
+        load_tile(tile, job, matrix_here(), stage);
         pivots = tile.template invert<true>(stage.panels);
     }
     store_d(tile, pivots, stage);
 
-    const Offset b = matrix_of_warp(job.order, first, count);
+    const Offset b = matrix_here().member(0);
     const StridedMatrix<double> x(job.x, b, n);
     double* const to = x.start + lane * x.row_stride;
     double sum;

@@ -5,22 +5,16 @@
 #include "batched/invert/kernels.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/tiles/elimination/gauss_jordan_per_thread.cuh"
-#include "gpu/tiles/staging/contiguous_tile.cuh"
 #include "gpu/tiles/staging/packs.cuh"
+#include "gpu/tiles/staging/warp_staging.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
-/// Inversion of the smallest matrices, all of one size and contiguous, one per thread.
+/// Inversion of the smallest matrices, one per thread.
 namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;
 
 namespace {
-
-/// Whether these kernels support a job: contiguous matrices.
-template <class T>
-bool supports_per_thread(const InvertJob<T>& job) {
-    return is_contiguous_aligned(job.a) && (!job.store || is_contiguous_aligned(job.x));
-}
 
 template <int n, class T>
 __device__ __forceinline__ T row_sum(const T (&a)[n * n], int i) {
@@ -49,7 +43,7 @@ __device__ __forceinline__ T scale_rows(T (&a)[n * n], const T (&reciprocal)[n],
 
 template <int n, class T>
 __device__ __forceinline__ void load_matrix(const T* matrix, T (&a)[n * n]) {
-    load_packs<ThreadStage<T, n>::width(ThreadStage<T, n>::matrix_bytes), n * n>(matrix, a);
+    load_packs<pack_bytes(n * n * int(sizeof(T))), n * n>(matrix, a);
 }
 /// Column k is stored as column row[k].
 template <int n, class T>
@@ -57,8 +51,7 @@ __device__ __forceinline__ void store_matrix(T* matrix, const T (&a)[n * n],
                                              const unsigned (&row)[n]) {
 #pragma unroll
     for (int k = 0; k < n; ++k) {
-        store_packs<ThreadStage<T, n>::width(n * int(sizeof(T))), n>(matrix + row[k] * n,
-                                                                     a + k * n);
+        store_packs<pack_bytes(n * int(sizeof(T))), n>(matrix + row[k] * n, a + k * n);
     }
 }
 
@@ -91,24 +84,32 @@ __device__ __noinline__ ThreadInverse<T> invert_checked(T* matrix) {
     return {info, norm};
 }
 
+/// Bytes of a warp: addresses of 32 matrices, and the matrices.
+template <class T, int n>
+constexpr int per_thread_bytes = 256 + thread_stage<T, n>.bytes(32, int(sizeof(T)));
+
 /// Gauss-Jordan elimination with partial pivoting, fully unrolled; one matrix per thread in
 /// registers, rows exchanged by selects. A warp stages 32 matrices in shared memory by cp.async.
+/// The matrices are the `all` ones from `first` on in the order.
 template <class T, int n, int thread_blocks>
 __global__ void __launch_bounds__(32 * per_thread_warps, thread_blocks)
-    invert_per_thread_kernel(const __grid_constant__ InvertJob<T> job, bool first_in_chain) {
-    using Stage = ThreadStage<T, n>;
-    using Run = typename Stage::Tile;
+    invert_per_thread_kernel(const __grid_constant__ InvertJob<T> job, Index first, Index all,
+                             bool first_in_chain) {
+    constexpr LineStage stage = thread_stage<T, n>;
     extern __shared__ __align__(16) unsigned char memory[];
     if (begin_in_chain(first_in_chain)) return;
-    T* const staged = reinterpret_cast<T*>(memory + int(threadIdx.x) / 32 * Stage::bytes);
+    unsigned char* const own = memory + int(threadIdx.x) / 32 * per_thread_bytes<T, n>;
+    T* const staged = reinterpret_cast<T*>(own + 256);
     const int lane = int(threadIdx.x) % 32;
-    const unsigned first = (blockIdx.x * per_thread_warps + threadIdx.x / 32) * 32;
-    const int count = min(32, int(unsigned(job.a.count) - first));
-    if (count <= 0) return;
-    Run::load(job.a.values + Offset(first) * (n * n), count, staged);
+    const WarpMatrices matrices =
+        matrices_of_warp<32, per_thread_warps>(job.order, first, all, n, own);
+    const int count = matrices.count;
+    if (count == 0) return;
+    const bool by_rows = job.a.layout == Layout::row_major;
+    load_matrices(job.a, matrices, stage, staged, by_rows);
     wait_for_copies();
 
-    T* const mine = staged + min(lane, count - 1) * Stage::stride;
+    T* const mine = staged + min(lane, count - 1) * stage.stride;
     T a[n * n];
     T norm = T(0);
     load_matrix<n>(mine, a);
@@ -132,18 +133,18 @@ __global__ void __launch_bounds__(32 * per_thread_warps, thread_blocks)
         outcome = invert_checked<n>(mine);
     }
     if (lane < count) {
-        write_results(job.results, first + lane, outcome.info, norm, outcome.norm);
+        write_results(job.results, matrices.member(lane), outcome.info, norm, outcome.norm);
     }
     if (!job.store) return;
-    __syncwarp();
-    Run::store(job.x.values + Offset(first) * (n * n), count, staged);
+    store_matrices(job.x, matrices, stage, staged, by_rows);
 }
 
+/// The matrices of n rows.
 template <class T, int n, int thread_blocks>
 void launch_per_thread(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
     chain.launch(invert_per_thread_kernel<T, n, thread_blocks>,
-                 blocks_for(job.a.count, 32 * per_thread_warps), 32 * per_thread_warps,
-                 per_thread_warps * ThreadStage<T, n>::bytes, job);
+                 blocks_for(job.count(n), 32 * per_thread_warps), 32 * per_thread_warps,
+                 per_thread_warps * per_thread_bytes<T, n>, job, job.first(n), job.count(n));
 }
 
 }  // namespace

@@ -3,8 +3,7 @@
 #include <limits>
 
 #include "batched/solve/kernels.hpp"
-#include "gpu/batch_view.cuh"
-#include "gpu/warp.cuh"
+#include "gpu/tiles/staging/warp_staging.cuh"
 
 /// Systems of 1..32 equations, slowly.
 namespace tessera::batched::cuda {
@@ -75,14 +74,14 @@ __device__ __noinline__ void solve_checked(const SystemJob<T>& job, Offset b, in
     if (lane == 0 && job.info != nullptr) job.info[b] = info;
 }
 
-/// The systems among `count` of this warp that `failed`, one after the other.
-template <bool pivoting, int lanes, class T, class SystemOf>
-__device__ __forceinline__ void solve_failed(const SystemJob<T>& job, bool failed, int n,
-                                             SystemOf&& system_of) {
+/// The systems of this warp that `failed`, one after the other.
+template <bool pivoting, int lanes, class T>
+__device__ __forceinline__ void solve_failed(const SystemJob<T>& job, bool failed,
+                                             const WarpMatrices& matrices) {
     unsigned left = __ballot_sync(full_warp, failed && threadIdx.x % lanes == 0);
-    while (left != 0) {
-        solve_checked<pivoting>(job, system_of((__ffs(int(left)) - 1) / lanes), n);
-        left &= left - 1;
+    for (; left != 0; left &= left - 1) {
+        const int m = (__ffs(int(left)) - 1) / lanes;
+        solve_checked<pivoting>(job, matrices.member(m), matrices.n);
     }
 }
 

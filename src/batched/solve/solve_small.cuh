@@ -6,8 +6,8 @@
 #include "batched/solve/solve_checked.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/tiles/elimination/gauss.cuh"
-#include "gpu/tiles/staging/line_staging.cuh"
 #include "gpu/tiles/staging/packs.cuh"
+#include "gpu/tiles/staging/warp_staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/solve_h200.hpp"
 
@@ -19,6 +19,10 @@ using namespace tessera::cuda;
 
 namespace {
 
+/// Bytes of a warp: addresses of 32 matrices, and the matrices.
+template <class T, int n>
+constexpr int per_thread_bytes = 256 + thread_stage<T, n>.bytes(32, int(sizeof(T)));
+
 /// One system per thread, in registers, see ThreadSystem; a warp stages its matrices in shared
 /// memory by cp.async. With pivoting for single vectors.
 template <class T, int n, bool pivoting, int warps, int thread_blocks>
@@ -26,21 +30,19 @@ __global__ void __launch_bounds__(32 * warps, thread_blocks)
     solve_per_thread_kernel(const __grid_constant__ SystemJob<T> job, Index first, Index all,
                             bool first_in_chain) {
     constexpr LineStage stage = thread_stage<T, n>;
-    constexpr int line_bytes = n * int(sizeof(T));
-    constexpr int width = line_bytes % 16 == 0 && stage.stride * int(sizeof(T)) % 16 == 0 ? 16
-                          : line_bytes % 8 == 0 && stage.stride * int(sizeof(T)) % 8 == 0 ? 8
-                                                                                          : 4;
+    constexpr int width =
+        std::min(pack_bytes(n * int(sizeof(T))), pack_bytes(stage.stride * int(sizeof(T))));
     extern __shared__ __align__(16) unsigned char thread_memory[];
     if (begin_in_chain(first_in_chain)) return;
-    T* const staged =
-        reinterpret_cast<T*>(thread_memory) + int(threadIdx.x) / 32 * (32 * stage.stride);
+    unsigned char* const own = thread_memory + int(threadIdx.x) / 32 * per_thread_bytes<T, n>;
+    T* const staged = reinterpret_cast<T*>(own + 256);
     const int lane = int(threadIdx.x) % 32;
-    const Offset position = first + (Offset(blockIdx.x) * warps + threadIdx.x / 32) * 32;
-    const int count = int(min(Offset(32), first + all - position));
-    if (count <= 0) return;
-    stage_lines(job.a, job.order, position, count, n, stage, staged);
+    const WarpMatrices matrices = matrices_of_warp<32, warps>(job.order, first, all, n, own);
+    const int count = matrices.count;
+    if (count == 0) return;
+    load_matrices(job.a, matrices, stage, staged);
     const int m = min(lane, count - 1);
-    const Offset system = job.member(position + m);
+    const Offset system = matrices.member(m);
     std::conditional_t<pivoting, ThreadSystem<T, n>, DefiniteTile<T, 1, n>> here;
     const auto load_vector = [&](int v) {
         const T* const from = start_of(job.b, system) + v * job.b.leading_dimension;
@@ -74,29 +76,20 @@ __global__ void __launch_bounds__(32 * warps, thread_blocks)
     } else {
         load([&](int r, int c) -> T& { return here.a[r][c]; });
     }
-    PivotRange range;
-    if constexpr (pivoting) {
-        range = here.eliminate();
-    } else {
-        range = here.eliminate(n, 0);
-    }
+    const PivotRange range = here.eliminate(n, 0);
     const bool failed = lane < count && !range.fast;
     const unsigned skipped = __ballot_sync(full_warp, failed);
     const bool run = job.order == nullptr && job.x.starts == nullptr && job.x.offsets == nullptr &&
                      job.x.stride == n;
     for (int v = 0; v < (pivoting ? 1 : job.b.vectors); ++v) {
         if (!pivoting) load_vector(v);
-        if constexpr (pivoting) {
-            here.backward();
-        } else {
-            here.solve();
-        }
+        here.solve();
         __syncwarp();  // The matrices, or the last solutions, have been read.
         if (lane < count) store_packs<width, n>(mine, here.y);
         __syncwarp();
         const Offset shift = v * job.x.leading_dimension;
         if (run) {
-            T* const to = job.x.values + position * n + shift;
+            T* const to = job.x.values + matrices.first * n + shift;
 #pragma unroll
             for (int c = 0; c < n; ++c) {
                 const int e = c * 32 + lane;
@@ -109,21 +102,21 @@ __global__ void __launch_bounds__(32 * warps, thread_blocks)
 #pragma unroll 1
         for (int e = lane; e < count * n; e += 32) {
             if ((skipped >> (e / n) & 1) != 0) continue;
-            T* const to = start_of(job.x, job.member(position + e / n)) + shift;
+            T* const to = start_of(job.x, matrices.member(e / n)) + shift;
             to[e % n] = staged[e / n * stage.stride + e % n];
         }
     }
     if (lane < count && job.info != nullptr && !failed) {
         job.info[system] = range.near_singular<T>(n, largest) ? n + 1 : 0;
     }
-    solve_failed<pivoting, 1>(job, failed, n, [&](int k) { return job.member(position + k); });
+    solve_failed<pivoting, 1>(job, failed, matrices);
 }
 
 template <class T, int n, bool pivoting>
 void launch_solve_per_thread(tessera::cuda::LaunchChain& chain, const SystemJob<T>& job) {
     const Index count = job.count(n);
     if (count == 0) return;
-    constexpr int bytes = 32 * thread_stage<T, n>.stride * int(sizeof(T));
+    constexpr int bytes = per_thread_bytes<T, n>;
     constexpr int warps = bytes > 16384 ? 1 : 4;
     chain.launch(solve_per_thread_kernel<T, n, pivoting, warps,
                                          thread_system_blocks<T>(n, pivoting) * 4 / warps>,
@@ -180,20 +173,25 @@ __device__ __forceinline__ unsigned load_system(DefiniteTile<T, Lanes, Tile>& ti
     return lanes_max<Lanes>(largest);
 }
 
+/// Shared memory of a warp but the staged matrices: the tables of steps, and addresses.
 template <class T, int Tile, int lanes>
 constexpr int solve_table_bytes = (32 / lanes * (Tile + 1) * int(sizeof(PivotStep<T>)) + 15) / 16 *
                                   16;
+template <class T, int Tile, int lanes>
+constexpr int solve_fixed_bytes = solve_table_bytes<T, Tile, lanes> + (32 / lanes + 1) / 2 * 16;
 
 /// One system per `lanes` lanes, see GaussTile; matrices are staged in shared memory by cp.async.
 template <class T, int Tile, int lanes, int rows, int thread_blocks, bool pivoting, int Vectors,
           bool FixedSize>
 __global__ void __launch_bounds__(32 * system_warps, thread_blocks)
     solve_small_kernel(const __grid_constant__ SystemJob<T> job, int size, Index first, Index all,
-                       const LineStage given_stage, int stage_bytes, bool first_in_chain) {
-    constexpr int matrices = 32 / lanes;
+                       const LineStage given_stage, bool first_in_chain) {
+    constexpr LineStage fixed_stage = LineStage::of(Tile, int(sizeof(T)), lanes, true);
+    const LineStage stage = FixedSize ? fixed_stage : given_stage;
+    const int stage_bytes = stage.bytes(32 / lanes, int(sizeof(T)));
     extern __shared__ __align__(16) unsigned char small_memory[];
     unsigned char* const memory =
-        small_memory + int(threadIdx.x) / 32 * (stage_bytes + solve_table_bytes<T, Tile, lanes>);
+        small_memory + int(threadIdx.x) / 32 * (stage_bytes + solve_fixed_bytes<T, Tile, lanes>);
     T* const staged = reinterpret_cast<T*>(memory);
     const int group = int(threadIdx.x) % 32 / lanes;
     const int lane = int(threadIdx.x) % lanes;
@@ -201,14 +199,13 @@ __global__ void __launch_bounds__(32 * system_warps, thread_blocks)
         reinterpret_cast<PivotStep<T>*>(memory + stage_bytes) + group * (Tile + 1);
     if (begin_in_chain(first_in_chain)) return;
     const int n = FixedSize ? Tile : size;
-    constexpr LineStage fixed_stage = LineStage::of(Tile, int(sizeof(T)), lanes);
-    const LineStage stage = FixedSize ? fixed_stage : given_stage;
-    const Offset position = (Offset(blockIdx.x) * system_warps + threadIdx.x / 32) * matrices;
-    const int count = int(min(Offset(matrices), all - position));
-    if (count <= 0) return;
-    stage_lines(job.a, job.order, first + position, count, n, stage, staged);
+    const WarpMatrices matrices = matrices_of_warp<32 / lanes, system_warps>(
+        job.order, first, all, n, memory + stage_bytes + solve_table_bytes<T, Tile, lanes>);
+    const int count = matrices.count;
+    if (count == 0) return;
+    load_matrices(job.a, matrices, stage, staged);
     const int m = min(group, count - 1);
-    const Offset system = job.member(first + position + m);
+    const Offset system = matrices.member(m);
     std::conditional_t<pivoting, GaussTile<T, lanes, rows, Tile, Vectors>,
                        DefiniteTile<T, lanes, Tile>>
         tile;
@@ -240,7 +237,7 @@ __global__ void __launch_bounds__(32 * system_warps, thread_blocks)
                                                 lane, job.a.layout == Layout::row_major);
     PivotRange range;
     if constexpr (pivoting) {
-        range = tile.eliminate(n, lane, shared_address(table));
+        range = tile.eliminate(n, lane, address_in_shared(table));
         __syncwarp();
     } else {
         range = tile.eliminate(n, lane);
@@ -249,8 +246,7 @@ __global__ void __launch_bounds__(32 * system_warps, thread_blocks)
     for (int v0 = 0; v0 < job.b.vectors; v0 += Vectors) {
         if (!pivoting || v0 > 0) load_vectors(v0);
         if constexpr (pivoting) {
-            tile.forward(n, table);
-            tile.backward(n, lane, table);
+            tile.solve(n, lane, table);
         } else {
             tile.solve();
         }
@@ -262,9 +258,7 @@ __global__ void __launch_bounds__(32 * system_warps, thread_blocks)
     if (good && lane == 0 && job.info != nullptr) {
         job.info[system] = range.near_singular<T>(n, largest) ? n + 1 : 0;
     }
-    solve_failed<pivoting, lanes>(job, group < count && !range.fast, n, [&](int failed) {
-        return job.member(first + position + failed);
-    });
+    solve_failed<pivoting, lanes>(job, group < count && !range.fast, matrices);
 }
 
 /// The `count` systems of n equations from `first` on in the order.
@@ -274,13 +268,12 @@ void launch_solve_small(tessera::cuda::LaunchChain& chain, const SystemJob<T>& j
     const Index count = job.count(n);
     if (count == 0) return;
     constexpr int matrices = 32 / lanes;
-    const LineStage stage = LineStage::of(n, int(sizeof(T)), lanes);
-    const int stage_bytes = (matrices * stage.stride * int(sizeof(T)) + 15) / 16 * 16;
+    const LineStage stage = LineStage::of(n, int(sizeof(T)), lanes, true);
     chain.launch(
         solve_small_kernel<T, Tile, lanes, rows, thread_blocks, pivoting, Vectors, FixedSize>,
         blocks_for(count, system_warps * matrices), 32 * system_warps,
-        system_warps * (stage_bytes + solve_table_bytes<T, Tile, lanes>), job, n, job.first(n),
-        count, stage, stage_bytes);
+        system_warps * (stage.bytes(matrices, int(sizeof(T))) + solve_fixed_bytes<T, Tile, lanes>),
+        job, n, job.first(n), count, stage);
 }
 
 /// Whether a kernel for this size takes the systems of n equations.

@@ -71,6 +71,14 @@ struct GaussTile {
         return range;
     }
 
+    /// y := (L U)^-1 y, or U^-1 y if `appended`: element k is then in lane k % Lanes, row k /
+    /// Lanes.
+    __device__ __forceinline__ void solve(int n, int lane, const PivotStep<T>* table) {
+        forward(n, table);
+        backward(n, lane, table);
+    }
+
+  private:
     /// y := L^-1 y, unless `appended`.
     __device__ __forceinline__ void forward(int n, const PivotStep<T>* table) {
         if constexpr (!appended) {
@@ -90,7 +98,7 @@ struct GaussTile {
         }
     }
 
-    /// y := U^-1 y: element k is then in lane k % Lanes, row k / Lanes.
+    /// y := U^-1 y.
     __device__ __forceinline__ void backward(int n, int lane, const PivotStep<T>* table) {
         T x[Rows][Vectors];
 #pragma unroll
@@ -115,7 +123,6 @@ struct GaussTile {
         }
     }
 
-  private:
     /// The largest magnitude of the pivot column, with its row in the last five bits. The search is
     /// at the end of a step: at the beginning the compiler would copy all registers in each step.
     __device__ __forceinline__ unsigned find_pivot(int lane) const {
@@ -218,7 +225,7 @@ struct ThreadSystem {
     T y[n];
 
     /// a becomes U, with the reciprocals of the pivots on the diagonal, and y becomes L^-1 y.
-    __device__ __forceinline__ PivotRange eliminate() {
+    __device__ __forceinline__ PivotRange eliminate(int, int) {
         PivotRange range;
         unsigned row[n];
 #pragma unroll
@@ -240,7 +247,7 @@ struct ThreadSystem {
         return range;
     }
     /// y := U^-1 y.
-    __device__ __forceinline__ void backward() {
+    __device__ __forceinline__ void solve() {
 #pragma unroll
         for (int k = n - 1; k >= 0; --k) {
             y[k] *= a[k][k];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpu/shared_memory.cuh"
 #include "gpu/warp.cuh"
 
 /// Gauss-Jordan inversion of small matrices in registers; one matrix per group of `Lanes` lanes.
@@ -23,10 +24,6 @@ struct alignas(8) PivotStep<float> {
     short row;
     short step;
 };
-
-__device__ __forceinline__ unsigned shared_address(const void* shared) {
-    return unsigned(__cvta_generic_to_shared(shared));
-}
 
 /// table[k] = {reciprocal, row} if `condition`, in one predicated store: the compiler would branch.
 __device__ __forceinline__ void store_step(bool condition, unsigned table, double reciprocal,

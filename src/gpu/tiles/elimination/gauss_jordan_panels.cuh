@@ -169,7 +169,7 @@ class PanelTile {
             __reduce_max_sync(full_warp, (high_word(a[s]) & pivots.candidate) | unsigned(lane));
         const int chosen = int(key & 31u);
         static_assert(width <= 4);
-        const unsigned row_at = shared_address(memory.panel_pivots[s]);
+        const unsigned row_at = address_in_shared(memory.panel_pivots[s]);
         store_pair(lane == chosen, row_at, a[0], width > 1 ? a[1 % width] : 0.0);
         if (width > 2) {
             store_pair(lane == chosen, row_at + 16, a[2 % width], width > 3 ? a[3 % width] : 0.0);
@@ -224,7 +224,7 @@ class PanelTile {
     __device__ __forceinline__ void save_pivot_row(PanelMemory& memory, int row, int s) {
         const int lane = int(threadIdx.x) % 32;
         const bool mine = lane / 4 == row % 8;
-        const unsigned to = shared_address(&memory.pivot_rows[s][2 * (lane % 4)]);
+        const unsigned to = address_in_shared(&memory.pivot_rows[s][2 * (lane % 4)]);
 #pragma unroll
         for (int u = 0; u < tiles; ++u) store_row(row / 8 == u, mine, to, c[u]);
     }

@@ -68,7 +68,7 @@ __device__ __forceinline__ int invert_blocks(T (&a)[Warp::lane_rows][Warp::tile]
     const int lane = int(threadIdx.x % lanes);
     T* const block = shared.value + group * Warp::block_values;
     PivotStep<T>* const table = shared.steps(group);
-    const int info = gauss_jordan<lanes, true, true>(a, n, steps, lane, shared_address(table));
+    const int info = gauss_jordan<lanes, true, true>(a, n, steps, lane, address_in_shared(table));
     finish_pivot_table<lanes>(table, n, lane, info);
     // X(step of row r, row of step k) = D(r, k) / pivot of row r.
     T scale[Warp::lane_rows];

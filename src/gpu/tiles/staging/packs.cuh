@@ -7,6 +7,9 @@
 /// Copies between shared or global memory and the registers of a thread.
 namespace tessera::cuda {
 
+/// Bytes that a thread moves at once: a divisor of `unit`, a multiple of 4.
+constexpr int pack_bytes(int unit) { return unit % 16 == 0 ? 16 : unit % 8 == 0 ? 8 : 4; }
+
 /// Copies `Count` values in units of `Bytes`, to which `shared` is aligned. The units are integers:
 /// with values of T the compiler needs many more registers for FP32 and n = 6.
 template <int Bytes, int Count, class T>
