@@ -22,34 +22,17 @@ struct MultiplyJob {
 template <int Team, int Vectors, class T>
 __device__ __forceinline__ void gather_vectors(const VectorsView<const T>& x, const T* start, int n,
                                                unsigned inverse_n, int matrices, int v0, T* to) {
-    constexpr int depth = vectors_per_pass / Vectors;
     const int lines = matrices * n;
-    const int thread = int(threadIdx.x) % Team;
-#pragma unroll 1
-    for (int base = thread; base - thread < lines; base += depth * Team) {
-        T value[depth][Vectors];
+#pragma unroll 4
+    for (int base = 0; base < lines; base += Team) {
+        const int r = base + int(threadIdx.x) % Team;
+        const int m = Team == 32 ? quotient_of(r, inverse_n) : 0;
+        const T* const from = broadcast_address<Team>(start, m) + (r - m * n);
 #pragma unroll
-        for (int u = 0; u < depth; ++u) {
-            const int r = base + u * Team;
-            const int m = Team == 32 ? quotient_of(r, inverse_n) : 0;
-            const T* from = broadcast_address<Team>(start, m) + (r - m * n);
-#pragma unroll
-            for (int v = 0; v < Vectors; ++v) {
-                if constexpr (Vectors > 1) {
-                    value[u][v] = load_if(r < lines && v0 + v < x.vectors,
-                                          from + (v0 + v) * x.leading_dimension, T(0));
-                } else {
-                    value[u][v] = load_if(r < lines, from, T(0));
-                }
-            }
-        }
-#pragma unroll
-        for (int u = 0; u < depth; ++u) {
-            const int r = base + u * Team;
-#pragma unroll
-            for (int v = 0; v < Vectors; ++v) {
-                if (r < lines) to[v * lines + r] = value[u][v];
-            }
+        for (int v = 0; v < Vectors; ++v) {
+            const bool inside = r < lines && v0 + v < x.vectors;
+            const T value = load_if(inside, from + (v0 + v) * x.leading_dimension, T(0));
+            if (r < lines) to[v * lines + r] = value;
         }
     }
 }

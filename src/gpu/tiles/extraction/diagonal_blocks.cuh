@@ -31,9 +31,6 @@ struct RowSearch {
     int offset;
 };
 
-/// Rows of up to this many entries are read without a search, by one lane each.
-inline constexpr int max_short_row = 8;
-
 /// Bisection in each of these rows for the first entry of the block, all rows in step: one read per
 /// row is in flight. The first two reads, issued together, are in the middle of the row and `size`
 /// entries before: in a symmetric pattern with close column numbers the diagonal is near the
@@ -142,37 +139,6 @@ __device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const Bloc
     }
 }
 
-/// put(row, column in the block, value) for the entries of short rows, of at most `longest`
-/// entries; one lane per row.
-template <int Rows, class T, class Put>
-__device__ __forceinline__ void gather_short_rows(const CsrView<T>& matrix,
-                                                  const RowSearch (&search)[Rows], int longest,
-                                                  Put&& put) {
-    constexpr int together = 4;
-#pragma unroll 1
-    for (int begin = 0; begin < longest; begin += together) {
-#pragma unroll
-        for (int q = 0; q < Rows; ++q) {
-            const BlockRow row = pack_row(search[q]);
-            const Index* const columns = matrix.column_indices + row.begin + begin;
-            const T* const values = matrix.values + row.begin + begin;
-            Index column[together];
-            T value[together];
-#pragma unroll
-            for (int x = 0; x < together; ++x) {
-                const bool inside = begin + x < row.length();
-                column[x] = load_if(inside, columns + x, -1);
-                value[x] = load_if(inside, values + x, T(0));
-            }
-#pragma unroll
-            for (int x = 0; x < together; ++x) {
-                const unsigned c = unsigned(column[x] - row.first);
-                if (c < unsigned(row.size())) put(row, int(c), value[x]);
-            }
-        }
-    }
-}
-
 /// Finds the entries of the blocks, of up to `Tile` rows, in these rows of each lane (row lane + 32
 /// q of `rows`), and calls put for them as gather_rows does; `table` has one entry per row.
 template <int Tile, int Rows, class T, class Put>
@@ -183,18 +149,6 @@ __device__ __forceinline__ void gather_block_entries(const CsrView<T>& matrix,
     constexpr int depth = (Tile + row_lanes - 1) / row_lanes;
     constexpr int together = depth > 4 ? 2 : 4;
     const int lane = int(threadIdx.x) % 32;
-    int longest = 0;
-#pragma unroll
-    for (int q = 0; q < Rows; ++q) {
-        longest =
-            max(longest, int(min(search[q].end - search[q].begin, Offset(max_short_row + 1))));
-    }
-    longest = __reduce_max_sync(full_warp, longest);
-    if (longest <= max_short_row) {
-        __syncwarp();  // The destination has been cleared.
-        gather_short_rows(matrix, search, longest, put);
-        return;
-    }
     bisect_rows<row_lanes * depth>(matrix.column_indices, search);
 #pragma unroll
     for (int q = 0; q < Rows; ++q) {
