@@ -41,8 +41,8 @@ tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_any_siz
 set(ldu ${fixed} ${partial} ${full})
 set(llt ${fixed} ${full})
 set(ldlt ${fixed} ${bunch_kaufman} ${rook} ${full})
-tessera_instantiate(batched/factor/factor_triangles.cuh batched::cuda factorise_triangles ${ldlt})
-foreach(kind ldu llt ldlt)
+tessera_instantiate(batched/factor/factor_ldlt.cuh batched::cuda factorise_ldlt ${ldlt})
+foreach(kind ldu llt)
   list(TRANSFORM ${kind} PREPEND "Factorisation::${kind}, ")
   tessera_instantiate(batched/factor/factor_any_size.cuh batched::cuda factorise_as ${${kind}})
 endforeach()
@@ -74,8 +74,8 @@ endforeach()
 tessera_instantiate(precond/incomplete/solve/triangular_solve.cuh incomplete::cuda
                     "triangular_product;reset_solve;solve_rows;diagonal_product;factor_product"
                     float double)
-tessera_instantiate(precond/incomplete/numeric/level_group.cuh incomplete::cuda factor_levels
-                    float double)
+tessera_instantiate(precond/incomplete/numeric/level_group.cuh incomplete::cuda
+                    "factor_levels;factor_blocks" float double)
 tessera_instantiate(precond/incomplete/numeric/schur.cuh incomplete::cuda
                     "schur_diagonals;schur_blocks;scale_blocks" float double)
 foreach(column std::uint16_t Index)

@@ -64,14 +64,12 @@ struct FactorArguments {
 
 namespace paper {
 
-/// batched::ldu and the like for uniform batches of at most 32 rows in the given workspace; false,
+/// batched::ldu and llt for uniform batches of at most 32 rows in the given workspace; false,
 /// without work, if the library uses that workspace.
 template <batched::Pivoting pivoting, class T>
 bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments);
 template <batched::Pivoting pivoting, class T>
 bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments);
-template <batched::Pivoting pivoting, class T>
-bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments);
 
 }  // namespace paper
 

@@ -51,27 +51,19 @@ bool run_paper([[maybe_unused]] const Context& context,
                [[maybe_unused]] const FactorArguments<T>& arguments) {
 #if TESSERA_WITH_CUDA
     if (!context.on_gpu()) return false;
-    const auto run = [&](auto&& fixed, auto&& bunch_kaufman, auto&& rook, auto&& full) {
-        return (pivoting == Pivoting::fixed           ? fixed
-                : pivoting == Pivoting::bunch_kaufman ? bunch_kaufman
-                : pivoting == Pivoting::rook          ? rook
-                                                      : full)(context, workspace, arguments);
+    const auto run = [&](auto&& fixed, auto&& full) {
+        return (pivoting == Pivoting::fixed ? fixed : full)(context, workspace, arguments);
     };
     switch (factorisation) {
         case Factorisation::ldu: {
             constexpr auto partial = &paper::ldu_in<Pivoting::partial, T>;
             if (pivoting == Pivoting::partial) return partial(context, workspace, arguments);
-            return run(paper::ldu_in<Pivoting::fixed, T>, partial, partial,
-                       paper::ldu_in<Pivoting::full, T>);
+            return run(paper::ldu_in<Pivoting::fixed, T>, paper::ldu_in<Pivoting::full, T>);
         }
-        case Factorisation::llt: {
-            constexpr auto full = &paper::llt_in<Pivoting::full, T>;
-            return run(paper::llt_in<Pivoting::fixed, T>, full, full, full);
-        }
+        case Factorisation::llt:
+            return run(paper::llt_in<Pivoting::fixed, T>, paper::llt_in<Pivoting::full, T>);
         case Factorisation::ldlt:
-            return run(paper::ldlt_in<Pivoting::fixed, T>,
-                       paper::ldlt_in<Pivoting::bunch_kaufman, T>,
-                       paper::ldlt_in<Pivoting::rook, T>, paper::ldlt_in<Pivoting::full, T>);
+            return false;  // In shared memory, always.
     }
 #endif
     return false;

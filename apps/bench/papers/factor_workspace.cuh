@@ -12,10 +12,7 @@ bool factor_width(const Context& context, Workspace workspace, const batched::Fa
     using batched::cuda::factor_small;
     constexpr bool usual = batched::cuda::prefers_shared_memory<Method, T>(Width);
     const bool shared = workspace == Workspace::shared_memory;
-    // Small matrices are factored by another algorithm.
-    const bool other = Method::kind == batched::Factorisation::ldlt &&
-                       job.a.size <= tessera::cuda::max_triangle_rows;
-    if (shared == usual && !other) return false;
+    if (shared == usual) return false;
     shared ? factor_small<Method, T, Width, true>(context, job, 0)
            : factor_small<Method, T, Width, false>(context, job, 0);
     return true;
@@ -39,12 +36,6 @@ bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T
 template <batched::Pivoting pivoting, class T>
 bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments) {
     return factor_in<batched::cuda::Llt<pivoting>, T>(
-        context, workspace,
-        {arguments.a, arguments.f, arguments.permutations, arguments.results, {}, pivoting});
-}
-template <batched::Pivoting pivoting, class T>
-bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments) {
-    return factor_in<batched::cuda::Ldlt<pivoting>, T>(
         context, workspace,
         {arguments.a, arguments.f, arguments.permutations, arguments.results, {}, pivoting});
 }

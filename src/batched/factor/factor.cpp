@@ -3,7 +3,6 @@
 #include "base/phases.hpp"
 #include "batched/checks.hpp"
 #include "batched/factor/kernels.hpp"
-#include "tessera/detail/ldlt_by_rows.hpp"
 
 namespace tessera::batched {
 
@@ -102,22 +101,11 @@ void ldlt(const Context& context, Pivoting pivoting, const ConstBatch<T>& a, con
            {Pivoting::fixed, Pivoting::bunch_kaufman, Pivoting::rook, Pivoting::full});
 }
 
-template <class T>
-void ldlt_by_rows(const Context& context, Pivoting pivoting, const BatchView<T>& blocks,
-                  const PermutationsView<Index>& permutations, const FactorResults<T>& results,
-                  const FactorOptions<T>& options) {
-    FactorJob<T> job{blocks, blocks, permutations, results, options, pivoting, Factorisation::ldlt};
-    job.by_rows = pivoting == Pivoting::full;
-    run<T>("ldlt", context, job, {pivoting});
-}
-
 template decltype(ldu<float>) ldu<float>;
 template decltype(ldu<double>) ldu<double>;
 template decltype(llt<float>) llt<float>;
 template decltype(llt<double>) llt<double>;
 template decltype(ldlt<float>) ldlt<float>;
 template decltype(ldlt<double>) ldlt<double>;
-template decltype(ldlt_by_rows<float>) ldlt_by_rows<float>;
-template decltype(ldlt_by_rows<double>) ldlt_by_rows<double>;
 
 }  // namespace tessera::batched

@@ -1,12 +1,11 @@
 #pragma once
 
 #include "batched/factor/kernels.hpp"
-#include "gpu/tiles/factor/ldlt.cuh"
 #include "gpu/tiles/factor/ldu.cuh"
 #include "gpu/tiles/factor/llt.cuh"
 
-/// Kernels and launches for all sizes: teams of 4, 8, 16 or 32 lanes up to 32 rows, a thread block
-/// per matrix above.
+/// Kernels and launches of LDU and LL^T for all sizes: teams of 4, 8, 16 or 32 lanes up to 32 rows,
+/// a thread block per matrix above.
 namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;
@@ -75,7 +74,7 @@ __device__ __forceinline__ void factorise(const TeamMatrix<T, Team>& matrix,
     write_outputs<Method::kind, false>(team, memory, job, more_than_info, n, b, active, tau);
 }
 
-/// LDU, LL^T or LDL^T by Method; one matrix per team (4 to 32 lanes for up to 32 rows, a thread
+/// LDU or LL^T by Method; one matrix per team (4 to 32 lanes for up to 32 rows, a thread
 /// block for up to 128), one row and one column per thread. Rows are in registers or in shared
 /// memory and are not moved: the pivot row is broadcast through shared memory, and factors are
 /// permuted when they are written.
@@ -160,7 +159,7 @@ void factor_small(const Context& context, const FactorJob<T>& job, int smallest)
         run(factor_rotating_kernel<Method, T, Width / rows, rows, blocks>);
     } else {
         constexpr int blocks = factor_blocks(Width * int(sizeof(T)));
-        run(factor_kernel<Method, T, Team, RegisterRows<T, Width, Method::ordered>, blocks>);
+        run(factor_kernel<Method, T, Team, RegisterRows<T, Width>, blocks>);
     }
 }
 
@@ -169,25 +168,15 @@ void factor_small(const Context& context, const FactorJob<T>& job, int smallest)
 /// Largest matrices first: they take longest.
 template <Factorisation kind, Pivoting pivoting, class T>
 void factorise_as(const Context& context, const FactorJob<T>& job) {
-    constexpr bool ldlt = kind == Factorisation::ldlt, full = pivoting == Pivoting::full;
-    using Method = std::conditional_t<
-        kind == Factorisation::ldu, Ldu<pivoting>,
-        std::conditional_t<kind == Factorisation::llt, Llt<pivoting>, Ldlt<pivoting>>>;
+    using Method = std::conditional_t<kind == Factorisation::ldu, Ldu<pivoting>, Llt<pivoting>>;
     launch_teams(
         context, job.a, job.plan, max_warp_rows + 1, largest_size, factor_threads, 1, 1,
         factor_kernel<Method, T, BlockTeam<factor_threads>, SharedRows<T>, factor_large_blocks>,
         job, wants_more_than_info(job.results));
-    const bool by_triangles = ldlt && !job.by_rows;
-    factor_small<Method, T, 32>(context, job, by_triangles ? max_triangle_rows + 1 : 17);
-    if constexpr (ldlt) {
-        if (by_triangles) factorise_triangles<pivoting>(context, job);
-    }
-    if constexpr (!ldlt || full) {
-        if (by_triangles) return;
-        factor_small<Method, T, 16>(context, job, 9);
-        factor_small<Method, T, 8>(context, job, 5);
-        factor_small<Method, T, 4>(context, job, 0);
-    }
+    factor_small<Method, T, 32>(context, job, 17);
+    factor_small<Method, T, 16>(context, job, 9);
+    factor_small<Method, T, 8>(context, job, 5);
+    factor_small<Method, T, 4>(context, job, 0);
 }
 
 }  // namespace tessera::batched::cuda

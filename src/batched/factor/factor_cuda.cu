@@ -9,10 +9,11 @@ template <Factorisation kind, Pivoting... pivotings, class T>
 void dispatch(const Context& context, const FactorJob<T>& job) {
     const auto run = [&]<Pivoting pivoting>(std::integral_constant<Pivoting, pivoting>) {
         if (job.pivoting != pivoting) return;
+        if constexpr (kind == Factorisation::ldlt) return factorise_ldlt<pivoting>(context, job);
         if constexpr (kind != Factorisation::ldlt && pivoting != Pivoting::full) {
             if (factorise_per_thread<kind, pivoting>(context, job)) return;
         }
-        factorise_as<kind, pivoting>(context, job);
+        if constexpr (kind != Factorisation::ldlt) factorise_as<kind, pivoting>(context, job);
     };
     (run(std::integral_constant<Pivoting, pivotings>()), ...);
 }

@@ -17,7 +17,6 @@ struct FactorJob {
     Pivoting pivoting = Pivoting::fixed;
     Factorisation factorisation = Factorisation::ldu;
     const Plan* plan = nullptr;  ///< Null for batches of one size.
-    bool by_rows = false;        ///< See ldlt_by_rows.
 };
 
 /// The threshold tau of matrix b, whose largest magnitude is `largest`; 0 where there is none.
@@ -41,15 +40,15 @@ TESSERA_BACKENDS(template <class T>
 
 namespace cuda {
 
-/// All sizes; each instance is compiled in a file of its own.
+/// LDU and LL^T of all sizes; each instance is compiled in a file of its own.
 template <Factorisation kind, Pivoting pivoting, class T>
 void factorise_as(const Context& context, const FactorJob<T>& job);
 
-/// LDL^T of the matrices of up to max_triangle_rows rows; factorise_as has the others.
+/// LDL^T of all sizes.
 template <Pivoting pivoting, class T>
-void factorise_triangles(const Context& context, const FactorJob<T>& job);
+void factorise_ldlt(const Context& context, const FactorJob<T>& job);
 
-/// Small matrices of contiguous batches, LDU with static or partial pivoting or LL^T with static
+/// Small matrices of one size, LDU with static or partial pivoting or LL^T with static
 /// pivoting; returns false and does nothing for others.
 template <Factorisation kind, Pivoting pivoting, class T>
 bool factorise_per_thread(const Context& context, const FactorJob<T>& job);

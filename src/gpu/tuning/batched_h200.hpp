@@ -93,16 +93,14 @@ inline constexpr int factor_large_blocks = 1;  ///< More than 32 rows, one matri
 /// Whether matrices of up to `width` rows are faster in shared memory than in registers.
 template <class Method, class T>
 constexpr bool prefers_shared_memory(int width) {
-    if (sizeof(T) == 4 || Method::kind == batched::Factorisation::llt) return false;
-    const bool ldlt = Method::kind == batched::Factorisation::ldlt;
-    return Method::full && (width == 16 || (width == 8 && ldlt));
+    return sizeof(T) == 8 && Method::full && width >= 16 &&
+           Method::kind != batched::Factorisation::llt;
 }
 
 /// Rows per lane, in registers, for matrices of up to `width` rows.
 template <class Method>
 constexpr int rows_per_lane(int width) {
-    if (!Method::ordered || Method::kind == batched::Factorisation::ldlt || width < 8) return 1;
-    return width < 32 ? 4 : 2;
+    return Method::full ? 1 : width == 4 || width == 32 ? 2 : 4;
 }
 
 /// Blocks of factor_kernel with rows in shared memory.
@@ -116,19 +114,19 @@ constexpr int factor_rotating_blocks(int width) {
     return width * int(sizeof(T)) >= 128 ? 3 : width * int(sizeof(T)) == 64 ? 4 : 8;
 }
 
-/// triangle_kernel, LDL^T of up to max_triangle_rows rows: threads and blocks, and the largest
-/// matrices with one lane and with two; larger ones have four.
-inline constexpr int max_triangle_rows = 24;
-inline constexpr int triangle_threads = 32;
+/// Blocks of ldlt_kernel, of one warp or as many threads as a matrix has.
 template <class T>
-inline constexpr int triangle_blocks = sizeof(T) == 8 ? 16 : 20;
-struct TriangleSizes {
-    int one;
-    int two;
+constexpr int ldlt_blocks(int threads) {
+    return threads > 32 ? 4 : sizeof(T) == 8 ? 16 : 20;
+}
+/// Rows of the largest matrices with one lane each, with two, four, eight, and with a warp; larger
+/// ones have a thread block.
+struct LdltSizes {
+    int one, two, four, eight, warp;
 };
 template <class T>
-constexpr TriangleSizes triangle_sizes() {
-    return sizeof(T) == 8 ? TriangleSizes{8, 13} : TriangleSizes{11, 19};
+constexpr LdltSizes ldlt_sizes() {
+    return sizeof(T) == 8 ? LdltSizes{8, 13, 20, 32, 64} : LdltSizes{11, 19, 28, 32, 64};
 }
 
 /// Rows of the largest matrices that are factored by one thread each.

@@ -8,6 +8,9 @@ namespace tessera::incomplete::cuda {
 inline constexpr int schur_threads = 128;
 inline constexpr int product_threads = 128;
 
+/// Threads per thread block of the factorisation of diagonal blocks by teams of lanes.
+inline constexpr int block_factor_threads = 128;
+
 /// Lanes along the rows and the columns of a block in a Schur complement without tensor cores.
 constexpr int schur_row_lanes(int k) { return k == 1 ? 1 : k == 4 ? 2 : k == 8 ? 4 : 8; }
 constexpr int schur_column_lanes(int k) { return k == 1 ? 1 : k == 4 ? 2 : 4; }

@@ -14,7 +14,6 @@ struct Ldu {
     static constexpr Factorisation kind = Factorisation::ldu;
     static constexpr bool symmetric = false;
     static constexpr bool full = pivoting == Pivoting::full;
-    static constexpr bool ordered = !full;  ///< Columns are eliminated in their order.
 
     template <class T, class Team, class Rows>
     static __device__ __forceinline__ void eliminate(const Team& team, Rows& rows,

@@ -14,7 +14,6 @@ struct Llt {
     static constexpr Factorisation kind = Factorisation::llt;
     static constexpr bool symmetric = true;
     static constexpr bool full = pivoting == Pivoting::full;
-    static constexpr bool ordered = !full;
 
     template <class T, class Team, class Rows>
     static __device__ __forceinline__ void eliminate(const Team& team, Rows& rows,

@@ -28,12 +28,10 @@ struct PivotOrder {
     __device__ __forceinline__ PivotOrder(int lane, int* list_) : position(lane), list(list_) {
         list[lane] = lane;
     }
-    /// Exchanges row r with the row in position s, if `condition`.
+    /// Exchanges row r with the row in position s.
     template <class Team>
-    __device__ __forceinline__ void exchange(const Team& team, int s, int r,
-                                             bool condition = true) {
+    __device__ __forceinline__ void exchange(const Team& team, int s, int r) {
         const int other = team.from(position, r);
-        if (!condition) return;
         const int lane = team.lane();
         if (lane == r || position == s) {
             position = lane == r ? s : other;
@@ -41,6 +39,10 @@ struct PivotOrder {
         }
     }
 };
+
+/// The largest number whose reciprocal overflows.
+template <class T>
+constexpr T largest_without_reciprocal = sizeof(T) == 8 ? T(0x1p-1024) : T(0x1p-128);
 
 /// Whether fast_reciprocal(d) is valid: d and 1 / d are far from overflow and underflow.
 template <class T>
@@ -88,40 +90,6 @@ struct FastDivisor {
         return fma(fma(-rough, d, a), reciprocal, rough);
     }
 };
-
-/// Divides many numbers a by one d, correctly rounded (but -0 over a negative d gives -0): by the
-/// reciprocal of d where no exponent is extreme, else by the compiler's division, whose path for
-/// a = 0 is slow.
-template <class T>
-class RoundedDivisor {
-  public:
-    __device__ __forceinline__ explicit RoundedDivisor(T d)
-        : d_(d), reciprocal_(fast_reciprocal(d)), moderate_(is_moderate(d)) {}
-    __device__ __forceinline__ T quotient(T a) const {
-        const bool quick = moderate_ && (a == T(0) || is_moderate(a));
-        return quick ? -minus_quotient(a, d_, -reciprocal_) : a / d_;
-    }
-
-  private:
-    /// Whether quotients of two such numbers neither overflow nor underflow.
-    static __device__ __forceinline__ bool is_moderate(T x) {
-        constexpr unsigned one = sizeof(T) == 8 ? 0x3ff00000u : 0x3f800000u;
-        constexpr unsigned range = sizeof(T) == 8 ? 500u << 20 : 50u << 23;  // Exponents.
-        return (high_word(x) & 0x7fffffffu) - (one - range) < 2 * range;
-    }
-    T d_, reciprocal_;
-    bool moderate_;
-};
-
-/// The inverse of a 2 x 2 pivot whose e21 is not 0.
-template <class T>
-__device__ __forceinline__ PivotPair<T> pair_inverse(const PivotPair<T>& e) {
-    const RoundedDivisor<T> by_e21(e.e21);
-    const T f1 = by_e21.quotient(e.e11);
-    const T f2 = by_e21.quotient(e.e22);
-    const T scale = RoundedDivisor<T>((f1 * f2 - T(1)) * e.e21).quotient(T(1));
-    return {f2 * scale, -scale, f1 * scale};
-}
 
 /// The pivot after the threshold tau.
 template <class T>

@@ -33,9 +33,8 @@ __device__ __forceinline__ T magnitude(T x) {
     return size > T(0) ? size : T(0);
 }
 
-/// Rows of up to Width entries in registers. Ordered: columns are eliminated in their order, so
-/// that all teams of a warp access the same one.
-template <class T, int Width, bool Ordered>
+/// Rows of up to Width entries in registers.
+template <class T, int Width>
 class RegisterRows {
   public:
     static constexpr int width = Width;
@@ -128,17 +127,16 @@ class RegisterRows {
             *reinterpret_cast<Pack16<T>*>(to + j) = quad;
         }
     }
-    /// a_j += factor row_j for the columns from position `first` on and perhaps earlier ones.
-    /// Search: returns the largest magnitude in the row; eliminated columns must have been
-    /// extracted.
+    /// a_j += factor row_j for all columns. Search: returns the largest magnitude in the row;
+    /// eliminated columns must have been extracted.
     template <bool Search>
-    __device__ __forceinline__ T update(T factor, bool, const T* row, int first, const int*) {
+    __device__ __forceinline__ T update(T factor, bool, const T* row, int, const int*) {
         constexpr int w = pack_width<T>;
         constexpr int step = Width < 8 ? Width : 8;  // Columns that are skipped together.
         T best[2] = {T(0), T(0)};
 #pragma unroll
         for (int base = 0; base < Width; base += step) {
-            if ((Ordered && base + step <= first) || (base >= n_ && base > 0)) continue;
+            if (base >= n_ && base > 0) continue;
 #pragma unroll
             for (int j = base; j < base + step; j += w) {
                 const auto quad = *reinterpret_cast<const Pack16<T>*>(row + j);
@@ -159,7 +157,7 @@ class RegisterRows {
 
   private:
     /// Whether registers are selected by branches, uniform in the warp.
-    static constexpr bool branches = Ordered || Width == 32;
+    static constexpr bool branches = Width == 32;
     T a_[Width];
     int n_;
 };

@@ -55,11 +55,16 @@ TESSERA_BACKENDS(template <class T>
 
 namespace cuda {
 /// Factors the levels first .. last - 1 by one thread block, with complete pivoting; none may have
-/// a list that is split. Bitwise equal to schur_diagonals, batched::ldlt,
+/// a list that is split. Bitwise equal to schur_diagonals, factor_blocks,
 /// batched::inverse_from_factors and schur_blocks level by level.
 template <class T>
 void factor_levels(const Context& context, const PatternView<T>& a, const LevelFactor<T>& factor,
                    Index first, Index last);
+/// LDL^T with complete pivoting of the blocks first .. last - 1 of factor.factors, of k rows, in
+/// place, with their permutations and results.
+template <class T>
+void factor_blocks(const Context& context, Index k, const LevelFactor<T>& factor, Index first,
+                   Index last);
 }  // namespace cuda
 
 }  // namespace tessera::incomplete

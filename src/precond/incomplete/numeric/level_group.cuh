@@ -1,9 +1,10 @@
 #pragma once
 
-#include "gpu/tiles/factor/ldlt_warp.cuh"
 #include "gpu/tiles/factor/staged_factors.cuh"
 #include "gpu/tuning/batched_h200.hpp"
+#include "precond/incomplete/numeric/rows_ldlt.cuh"
 #include "precond/incomplete/numeric/schur.cuh"
+#include "precond/incomplete/numeric/warp_ldlt.cuh"
 
 namespace tessera::incomplete::cuda {
 
@@ -84,6 +85,11 @@ __device__ __forceinline__ void invert_diagonal_block(const LevelGroupMemory<T, 
     }
 }
 
+/// Rows of a block in the workspace that is faster for RowsLdlt, as measured on an H200.
+template <class T, int k>
+using BlockRows = std::conditional_t<sizeof(T) == 8 && (k == 8 || k == 16), SharedRows<T>,
+                                     RegisterRows<T, (k < 4 ? 4 : k)>>;
+
 /// LDL^T with complete pivoting of the Schur complement B_i by a warp: F_i in memory.team, its
 /// inverse in factor.inverses and memory.blocks.
 template <int k, class T>
@@ -92,7 +98,6 @@ __device__ __forceinline__ void factor_diagonal_block(const PatternView<T>& a,
                                                       const LevelGroupMemory<T, k>& memory) {
     namespace dense = tessera::cuda;
     using Shape = LevelGroupShape<T, k>;
-    using Method = dense::Ldlt<Pivoting::full>;
     using Team = WarpTeam<32>;
     const Team team;
     const int lane = team.lane();
@@ -106,15 +111,12 @@ __device__ __forceinline__ void factor_diagonal_block(const PatternView<T>& a,
         });
         matrix.eliminate(own_memory, tau);
     } else {
-        constexpr int width = k < 4 ? 4 : k;
-        using Rows = std::conditional_t<dense::prefers_shared_memory<Method, T>(width),
-                                        SharedRows<T>, RegisterRows<T, width, Method::ordered>>;
         for (int e = lane; e < k * k; e += 32) {
             own_memory.at(e % k, e / k) = symmetric_mean<k>(memory.blocks, e);
         }
         __syncwarp();
-        Rows rows(team, k, own_memory.f, own_memory.pitch);
-        Method::eliminate(team, rows, own_memory, k, tau);
+        BlockRows<T, k> rows(team, k, own_memory.f, own_memory.pitch);
+        dense::RowsLdlt::eliminate(team, rows, own_memory, k, tau);
     }
     const bool failed =
         team.any(!dense::pivot_value<Factorisation::ldlt>(own_memory, lane, k, tau).finite);
@@ -251,6 +253,54 @@ void factor_levels(const Context& context, const PatternView<T>& a, const LevelF
         using Shape = LevelGroupShape<T, k>;
         launch_dependent(&level_group_kernel<k, T>, 1, Shape::threads, Shape::warps * Shape::bytes,
                          stream_of(context), a, factor, first, last);
+    });
+}
+
+/// See factor_blocks: a team of lanes per block.
+template <int k, class T>
+__global__ void __launch_bounds__(block_factor_threads)
+    factor_blocks_kernel(const __grid_constant__ LevelFactor<T> factor, Offset first, Offset last,
+                         int bytes) {
+    namespace dense = tessera::cuda;
+    constexpr int lanes = k < 4 ? 4 : k;
+    using Team = WarpTeam<lanes>;
+    extern __shared__ __align__(16) unsigned char shared_memory[];
+    begin_dependent();
+    const Team team;
+    const int number = int(threadIdx.x) / lanes, lane = team.lane();
+    const Offset position = first + Offset(blockIdx.x) * (block_factor_threads / lanes) + number;
+    const bool active = position < last;
+    const Offset i = active ? position : last - 1;
+    const auto memory = dense::team_memory<T, Team>(shared_memory + int(threadIdx.x) / 32 * bytes,
+                                                    bytes, number % (32 / lanes), k);
+    T* const block = factor.factors + i * (k * k);
+    BlockRows<T, k> rows(team, block, k, active, k, memory.f, memory.pitch);
+    rows.mirror(team, memory.f, memory.pitch);
+    const T tau = threshold_of(factor, i);
+    dense::RowsLdlt::eliminate(team, rows, memory, k, tau);
+    batched::FactorResults<T> results;
+    results.perturbed = factor.perturbed;
+    results.smallest_pivot = factor.smallest;
+    const bool failed =
+        dense::write_results<Factorisation::ldlt>(team, memory, results, true, i, active, k, tau);
+    if (!active || lane >= k) return;
+    factor.permutations[i * k + lane] = memory.rows[lane];
+    for (int s = 0; s < k; ++s) {
+        const T value = memory.at(memory.rows[lane], memory.rows[s]);
+        block[lane + s * k] = failed ? std::numeric_limits<T>::quiet_NaN() : value;
+    }
+}
+
+template <class T>
+void factor_blocks(const Context& context, Index k, const LevelFactor<T>& factor, Index first,
+                   Index last) {
+    with_block_size(k, [&](auto size) {
+        constexpr int rows = decltype(size)::value, lanes = rows < 4 ? 4 : rows;
+        constexpr int bytes = tessera::cuda::factor_bytes<T>(rows, lanes);
+        launch_dependent(&factor_blocks_kernel<rows, T>,
+                         blocks_for(last - first, block_factor_threads / lanes),
+                         block_factor_threads, block_factor_threads / 32 * bytes,
+                         stream_of(context), factor, Offset(first), Offset(last), bytes);
     });
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/for_each.hpp"
 #include "base/zeros.hpp"
-#include "tessera/detail/ldlt_by_rows.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::incomplete {
@@ -83,6 +82,19 @@ void NumericFactor<T>::set_threshold(const Context& context, double epsilon) {
     fill(context, T(epsilon * unit), thresholds_.view());
 }
 
+template <class T>
+LevelFactor<T> NumericFactor<T>::all_blocks(FactorSet& set, T* w) {
+    return {symbolic_.pattern.level_starts_in_context.data(),
+            set.v[lower].data(),
+            w,
+            set.factors.data(),
+            set.permutations[lower].data(),
+            set.inverses[lower].data(),
+            thresholds_.data(),
+            perturbed_.data(),
+            smallest_.data()};
+}
+
 /// Replaces Schur complements by their factors, and inverts these.
 template <class T>
 void NumericFactor<T>::factor_diagonals(const Context& context, Index first, Index last,
@@ -103,7 +115,13 @@ void NumericFactor<T>::factor_diagonals(const Context& context, Index first, Ind
     results.perturbed = perturbed_.data() + first;
     results.smallest_pivot = smallest_.data() + first;
     if (symmetric()) {
-        batched::ldlt_by_rows<T>(context, pivoting_, factors, permutations, results, options);
+        const decltype(&cuda::factor_blocks<T>) factor_by_warps =
+            TESSERA_IF_CUDA(cuda::factor_blocks<T>);
+        if (context.on_gpu() && pivoting_ == batched::Pivoting::full) {
+            factor_by_warps(context, k, all_blocks(to, nullptr), first, last);
+        } else {
+            batched::ldlt<T>(context, pivoting_, factors, factors, permutations, results, options);
+        }
         batched::inverse_from_factors<T>(context, batched::Factorisation::ldlt, factors,
                                          permutations, inverses);
         return;
@@ -156,15 +174,7 @@ void NumericFactor<T>::factor_by_levels(const Context& context) {
     current_ = best_ = current_w_ = 0;
     upper_is_scaled_ = false;
     FactorSet& set = sets_[0];
-    const LevelFactor<T> all{symbolic_.pattern.level_starts_in_context.data(),
-                             set.v[lower].data(),
-                             w_[0].data(),
-                             set.factors.data(),
-                             set.permutations[lower].data(),
-                             set.inverses[lower].data(),
-                             thresholds_.data(),
-                             perturbed_.data(),
-                             smallest_.data()};
+    const LevelFactor<T> all = all_blocks(set, w_[0].data());
     const decltype(&cuda::factor_levels<T>) factor_batched =
         TESSERA_IF_CUDA(cuda::factor_levels<T>);
     const auto& starts = symbolic_.pattern.level_starts;

@@ -121,6 +121,7 @@ class NumericFactor {
     void factor_diagonals(const Context& context, Index first, Index last, FactorSet& to);
     /// X^T of all X of the current set.
     void transpose_inverses(const Context& context);
+    LevelFactor<T> all_blocks(FactorSet& set, T* w);
 
     SymbolicFactor symbolic_;
     batched::Pivoting pivoting_ = batched::Pivoting::full;

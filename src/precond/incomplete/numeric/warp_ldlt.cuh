@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gpu/registers.cuh"
-#include "gpu/tiles/factor/ldlt.cuh"
+#include "precond/incomplete/numeric/rows_ldlt.cuh"
 
 namespace tessera::cuda {
 
@@ -28,7 +28,7 @@ class WarpLdlt {
         diagonal_ = active_ ? element(row_, row_) : T(0);
     }
 
-    /// Writes what Ldlt<Pivoting::full>::eliminate writes, equal in every bit. Eliminated rows and
+    /// Writes what RowsLdlt::eliminate writes, equal in every bit. Eliminated rows and
     /// columns are set to zero.
     __device__ __forceinline__ void eliminate(const TeamMemory<T>& memory, T tau) {
 #pragma unroll 1
