@@ -239,9 +239,7 @@ void expect_determinants(const Method& method) {
         }
         // Pivots in full order tell the condition within a factor that n^2 covers on random sets;
         // static and Bunch-Kaufman pivots may be small, and lose as many digits.
-        bool clean = false;
-        const auto parts = parts_of<double>(method.factorisation, n,
-                                            found.values.data() + batch.offsets[at], clean);
+        const auto parts = parts_of<double>(method, batch, found.values, b);
         const double growth = norm_inf(parts.sizes());
         const double size = n > 0 ? std::abs(double(a[0])) : 1;
         const double error = 10.0 * n * n * n * double(std::numeric_limits<T>::epsilon()) *
@@ -319,9 +317,7 @@ void expect_thresholds(const Method& method) {
             if (below || above) {
                 EXPECT_EQ(found.perturbed[at] > 0, below) << method.name();
             }
-            bool clean = false;
-            const auto parts = parts_of<double>(method.factorisation, n,
-                                                found.values.data() + batch.offsets[at], clean);
+            const auto parts = parts_of<double>(method, batch, found.values, b);
             for (Index s = 0; s < n; ++s) {
                 const double d = parts.d.at(s, s), l = parts.l.at(s, s);
                 const bool pair = (s > 0 && parts.d.at(s, s - 1) != 0) ||

@@ -133,7 +133,12 @@ HostFactors<T> factored(const Context& context, const Method& method, const Host
               options);
     HostFactors<T> host;
     host.values = copy_to_host(context, in_place ? device.values : values);
-    factors.copy_outputs(context, host);
+    if (info_alone) {
+        factors.copy_permutations(context, host);
+        host.info = copy_to_host(context, factors.info);
+    } else {
+        factors.copy_outputs(context, host);
+    }
     return host;
 }
 
@@ -216,6 +221,15 @@ Parts<Real> parts_of(Factorisation factorisation, Index n, const T* f, bool& cle
     }
     if (factorisation != Factorisation::ldu) parts.u = parts.l.transposed();
     return parts;
+}
+
+/// The parts of matrix b, whose factors are among `values` in the layout of the batch.
+template <class Real, class T>
+Parts<Real> parts_of(const Method& method, const HostBatch<T>& batch, const std::vector<T>& values,
+                     Index b) {
+    bool clean = false;
+    return parts_of<Real>(method.factorisation, batch.rows(b),
+                          values.data() + batch.offsets[std::size_t(b)], clean);
 }
 
 /// Matrix b as its factorisation reads it.

@@ -57,10 +57,7 @@ bool expect_inertia(const Method& method, const Zoo<T>& zoo, const HostFactors<T
     double size = norm_inf(a);
     if (method.pivoting == Pivoting::fixed) {
         if (found.info[at] != 0) return false;
-        bool clean = false;
-        size = norm_inf(parts_of<long double>(method.factorisation, n,
-                                              found.values.data() + zoo.batch.offsets[at], clean)
-                            .sizes());
+        size = norm_inf(parts_of<long double>(method, zoo.batch, found.values, b).sizes());
     }
     const double bound = 10.0 * n * double(std::numeric_limits<T>::epsilon()) * size;
     Index positive = 0, negative = 0;

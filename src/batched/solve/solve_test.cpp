@@ -40,11 +40,7 @@ struct Factored {
     /// P^T |L| |D| |U| Q^T of matrix b, which bounds the errors of solves.
     Dense<Wider<T>> sizes(Index b) const {
         const auto at = std::size_t(b);
-        const Index n = batch.sizes[at];
-        bool clean = false;
-        const auto product = parts_of<Wider<T>>(method.factorisation, n,
-                                                host.values.data() + batch.offsets[at], clean)
-                                 .sizes();
+        const auto product = parts_of<Wider<T>>(method, batch, host.values, b).sizes();
         const Index* p = host.rows.data() + host.starts[at];
         const Index* q = method.symmetric() ? p : host.columns.data() + host.starts[at];
         return unpermuted(product, p, q);
@@ -147,9 +143,7 @@ void expect_inverses_from_factors(const Method& method, const HostBatch<T>& batc
     for (Index b = 0; b < batch.count(); ++b) {
         const auto at = std::size_t(b);
         const Index n = batch.sizes[at];
-        const T* f = factored.host.values.data() + batch.offsets[at];
-        bool clean = false;
-        auto parts = parts_of<Real>(method.factorisation, n, f, clean);
+        auto parts = parts_of<Real>(method, batch, factored.host.values, b);
         Dense<Real>* const factors[] = {&parts.u, &parts.d, &parts.l};
         for (Dense<Real>* part : factors) {
             EXPECT_EQ(reference::gauss_jordan_implicit(n, part->values.data()), 0);
@@ -262,9 +256,7 @@ TEST(solve, absolute_pivots) {
                 const auto at = std::size_t(b);
                 const Index n = batch.sizes[at];
                 bool clean = false;
-                const auto d =
-                    parts_of<double>(method.factorisation, n,
-                                     factored.host.values.data() + batch.offsets[at], clean);
+                const auto d = parts_of<double>(method, batch, factored.host.values, b);
                 const auto absolute = parts_of<double>(method.factorisation, n,
                                                        changed.data() + batch.offsets[at], clean);
                 EXPECT_TRUE(clean);
