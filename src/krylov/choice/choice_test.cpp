@@ -184,6 +184,12 @@ TEST(choice, incomplete_factors_come_before_idr) {
             EXPECT_LT(place_of("bicgstab ilu", on_gpu), place_of("idr", on_gpu)) << nodes;
         }
     }
+    // Their setup on a GPU is fast where neither a matching nor an order comes from the host.
+    EXPECT_EQ(
+        place_of("bicgstab ilu,precision=f32,max_levels=1000,matching=off,ordering=natural", true),
+        0);
+    facts.positive_diagonal = false;
+    EXPECT_GT(place_of("bicgstab ilu", true), 0);
 }
 
 TEST(choice, multigrid_of_the_symmetric_part_for_large_plane_flows) {

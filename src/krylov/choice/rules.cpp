@@ -152,6 +152,20 @@ std::vector<Attempt> large_nonsymmetric(const MatrixFacts& a, bool is_plane) {
     //   convection3d:100,strength=10   46              62               over 62
     //   euler3d:74,cfl=10              breaks down    155               231
     first.preconditioner = idr.preconditioner;
+    if (!may_factor && a.positive_diagonal) {
+        // Factors that need no work of the host.
+        //   H200, processes of their own  block_jacobi:32  ilu
+        //   euler3d:74,cfl=10               172 ms           93
+        //   euler3d:54,cfl=100              135              83
+        //   euler3d:40,cfl=1                 18              24
+        //   euler2d:600,cfl=10            breaks down       117
+        //   convection3d:80,strength=1000 breaks down        29
+        //   convection3d:100,strength=10     71              77
+        incomplete.preconditioner += ",matching=off,ordering=natural";
+        incomplete.reason = "a large system, whose rows may be in the order of a mesh";
+        first.reason = "incomplete factors have too many levels, or do not converge fast";
+        return {incomplete, first, idr, exact, any_exact, longer_idr, last};
+    }
     return {first, incomplete, idr, exact, any_exact, longer_idr, last};
 }
 
