@@ -64,12 +64,14 @@ std::vector<SolveReport> Refinement<T>::solve(Vectors<const T> b, Vectors<T> x,
 }
 
 /// Whether each row's residual is as large as rounding x makes it, and their norm far from the
-/// target: another step cannot reach it.
+/// target: another step cannot reach it. Of an x so huge that it may be the sign of a singular
+/// matrix further steps tell more.
 template <class T>
 bool Refinement<T>::is_at_rounding(const Look& look) {
     constexpr double rounding = 2 * double(std::numeric_limits<T>::epsilon());
+    constexpr double max_relative = 1e-3;
     return look.step > 0 && look.errors.backward_error <= rounding &&
-           look.relative > 10 * look.target;
+           look.relative > 10 * look.target && look.relative <= max_relative;
 }
 
 /// Writes what is known of x to the report; whether the solve ends with it, by the status.

@@ -97,22 +97,30 @@ TEST(refinement, the_start_is_taken_back_where_there_is_no_solution) {
 }
 
 /// The residual of a long beam is that of rounding x, 1e-5 of b and more: steps do not change it.
+/// Above 1e-3 a matrix may be singular, which further steps tell.
 TEST(refinement, ends_where_rounding_x_leaves_the_residual) {
-    constexpr Index n = 1500;
-    const CsrMatrix<double> beam = matrix_of<double>(n, [](Index i, Index j) {
-        constexpr double weights[] = {6, -4, 1};
-        return std::abs(i - j) <= 2 ? weights[std::abs(i - j)] : 0.0;
-    });
-    const CsrMatrix<double> matrix = copy_to(context(), beam);
-    Solver<double> solver(context(), "richardson", "direct");
-    solver.setup(matrix);
-    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(n, 0));
-    const SolveReport report =
-        solver.solve(copy_to_buffer(context(), std::vector<double>(n, 1)), x);
-    EXPECT_EQ(report.status, Status::rounding_limit) << report.message;
-    EXPECT_EQ(report.iterations, 1);
-    EXPECT_GE(report.true_relative_residual, 1e-6);
-    EXPECT_LE(report.backward_error, 2 * std::numeric_limits<double>::epsilon());
+    for (const Index n : {1500, 12000}) {
+        std::vector<std::vector<Index>> columns(static_cast<std::size_t>(n));
+        std::vector<std::vector<double>> values(columns.size());
+        for (Index i = 0; i < n; ++i) {
+            constexpr double weights[] = {6, -4, 1};
+            for (Index j = std::max(0, i - 2); j <= std::min(n - 1, i + 2); ++j) {
+                columns[std::size_t(i)].push_back(j);
+                values[std::size_t(i)].push_back(weights[std::abs(i - j)]);
+            }
+        }
+        const CsrMatrix<double> matrix = copy_to(context(), make_csr(n, n, columns, values));
+        Solver<double> solver(context(), "richardson", "direct");
+        solver.setup(matrix);
+        Buffer<double> x = copy_to_buffer(context(), std::vector<double>(std::size_t(n), 0));
+        const SolveReport report =
+            solver.solve(copy_to_buffer(context(), std::vector<double>(std::size_t(n), 1)), x);
+        const bool is_huge = n > 10'000;
+        EXPECT_EQ(report.iterations > 1, is_huge);
+        EXPECT_GE(report.true_relative_residual, is_huge ? 1e-3 : 1e-6);
+        EXPECT_LE(report.backward_error, 4 * std::numeric_limits<double>::epsilon());
+        EXPECT_TRUE(is_huge || report.status == Status::rounding_limit) << report.message;
+    }
 }
 
 /// A huge x is judged by a further solve; the x beside it by errors that were measured before.
