@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, NoReturn
 
+from ._backend import core
+
 # Names of arguments of the library, and what this package calls them.
 _NAMES = {
     "solver": "method",
@@ -22,6 +24,8 @@ _NAMES = {
 
 # Names of C++ functions, with which their messages begin.
 _CPP_NAMES = r"^(borrow_\w+|write_\w+|block_triangular_solve|polynomial_terms|null space): "
+
+ParseError: Any = vars(core)["ParseError"]  # The stub of the core has no exceptions.
 
 
 def refuse_pickle(held: object) -> NoReturn:

@@ -15,9 +15,8 @@ import numpy as np
 from ._backend import core
 from ._contexts import host_context
 from ._coordinates import points_of
+from ._errors import ParseError
 from ._texts import require_utf8
-
-_parse_error: Any = vars(core)["ParseError"]  # The stub of the core has no exceptions.
 
 # The names of meshio, by those of the library.
 _NAMES = {
@@ -412,8 +411,8 @@ def _of_gmsh(gmsh: Any) -> Mesh:
         gmsh.write(path)
         try:
             return _read(path)
-        except _parse_error as error:
-            raise _parse_error(str(error).replace(path, "the model of gmsh")) from None
+        except ParseError as error:
+            raise ParseError(str(error).replace(path, "the model of gmsh")) from None
 
 
 def _read(path: str) -> Mesh:

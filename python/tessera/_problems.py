@@ -16,7 +16,7 @@ from ._arrays import HOST, NUMPY, named_type, real_type, values, view
 from ._backend import core
 from ._contexts import host_context, new_context
 from ._coordinates import check_coordinates, coordinates_of
-from ._errors import raise_named
+from ._errors import ParseError, raise_named
 from ._matrices import build, take_apart
 from ._operators import SparseMatrix
 from ._texts import require_utf8, text_of_path
@@ -116,9 +116,6 @@ def _existing(path: Any) -> str:
     return found
 
 
-_parse_error: Any = vars(core)["ParseError"]  # The stub of the core has no exceptions.
-
-
 def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     """Reads a sparse matrix: Matrix Market, Harwell-Boeing, Rutherford-Boeing, PETSc binary, systems
     of AMGX, also compressed by gzip, xz or bzip2, or alone in a zip or tar archive, or NAME.mtx
@@ -166,17 +163,17 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
         with unpacked(file) as path_on_disk:
             try:
                 return _matrix(core.read_matrix(host_context(), path_on_disk, chosen.itemsize))
-            except _parse_error as error:
+            except ParseError as error:
                 if "$MeshFormat" in str(error):
-                    raise _parse_error(
+                    raise ParseError(
                         f"{file} is a mesh, not a matrix: tessera.structures.Structure(path, "
                         "fix=..., load=...) makes its system"
                     ) from None
                 if path_on_disk == file:
                     raise
-                raise _parse_error(str(error).replace(path_on_disk, file)) from None
+                raise ParseError(str(error).replace(path_on_disk, file)) from None
     except Damaged as error:
-        raise _parse_error(str(error)) from None
+        raise ParseError(str(error)) from None
 
 
 def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:

@@ -9,12 +9,12 @@ namespace tessera {
 
 /// Iterative refinement with exact factors, x += M^-1 (b - A x): the solver richardson where M is
 /// `direct`. It looks at the residual of each row, not at its norm alone, and ends as converged, or
-/// where the componentwise backward error no longer falls by half, or is that of rounding x
-/// (accuracy_lost): x is then as accurate as the factors make it, though it may be so large that
-/// rounding its elements alone leaves a residual larger than b. Where b is 0, or its norm near the
-/// limits of T, the solver that `config` makes solves, which scales b.
-/// Source: M. Arioli, J. W. Demmel, I. S. Duff, "Solving sparse linear systems with sparse backward
-/// error", SIAM J. Matrix Anal. Appl. 10 (1989), pp. 165-190.
+/// where the componentwise backward error no longer falls by half, or is that of rounding an x that
+/// is not huge (accuracy_lost): x is then as accurate as the factors make it, though it may be so
+/// large that rounding its elements alone leaves a residual larger than b. Where b is 0, or its
+/// norm near the limits of T, the solver that `config` makes solves, which scales b. Source: M.
+/// Arioli, J. W. Demmel, I. S. Duff, "Solving sparse linear systems with sparse backward error",
+/// SIAM J. Matrix Anal. Appl. 10 (1989), pp. 165-190.
 template <class T>
 class Refinement final : public IterativeSolver<T> {
   public:
